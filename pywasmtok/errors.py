@@ -1,0 +1,180 @@
+"""Every error that reaches a caller, in one tree.
+
+    TokenizerError
+    ├── LoadError                 a file could not become a tokenizer
+    │   ├── SourceNotFound        nothing there (also a FileNotFoundError)
+    │   ├── EmptyFile             no bytes, or only white space
+    │   ├── GitLfsPointer         the pointer of a file that was never fetched
+    │   ├── Compressed            gzip, xz, zstd: decompress it first
+    │   ├── NotATokenizer         something else: a configuration, HTML, weights
+    │   ├── UnknownFormat         nothing known about its first bytes
+    │   └── InvalidFile           breaks the rules of its own format
+    ├── Unsupported               valid, but not served exactly (`.feature` says what)
+    ├── LimitExceeded             a declared bound was passed
+    ├── InvalidText               text that is not made of Unicode scalar values
+    ├── InvalidToken              an id or a token that the tokenizer does not have
+    ├── InvalidArgument           a call that makes no sense (also a ValueError)
+    ├── TokenizerClosed           used after close()
+    ├── BackendUnavailable        a package that this needs is not installed
+    ├── BackendFailure            a library below failed or panicked
+    └── HostError                 the WebAssembly host
+        ├── ArtifactError         a core build that is missing, altered or of another ABI
+        ├── CoreTrap              the core stopped: its instance was thrown away
+        └── HostUnsupported       an environment that cannot run it (subinterpreters)
+
+Each carries `kind` (a short stable string), `message` (what was wrong), and where known `path`
+(place inside the file), `offset` (byte offset), `feature`, `source` (the file), and `hint` (what
+to do).
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArtifactError",
+    "BackendFailure",
+    "BackendUnavailable",
+    "Compressed",
+    "CoreTrap",
+    "EmptyFile",
+    "GitLfsPointer",
+    "HostError",
+    "HostUnsupported",
+    "InvalidArgument",
+    "InvalidFile",
+    "InvalidText",
+    "InvalidToken",
+    "LimitExceeded",
+    "LoadError",
+    "NotATokenizer",
+    "SourceNotFound",
+    "TokenizerClosed",
+    "TokenizerError",
+    "UnknownFormat",
+    "Unsupported",
+]
+
+
+class TokenizerError(Exception):
+    """The root; see the module text for the tree."""
+
+    kind = "tokenizer_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        feature: str | None = None,
+        source: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.offset = offset
+        self.feature = feature
+        self.source = source
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = self.message
+        if self.source is not None:
+            text = f"{self.source}: {text}"
+        if self.path:
+            text += f" (at {self.path})"
+        if self.offset is not None:
+            text += f" (byte {self.offset})"
+        if self.hint:
+            text += f". {self.hint}"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments are lost by the default pickling of exceptions.
+        return (_rebuild, (type(self), self.message, self.__dict__.copy()))
+
+
+def _rebuild(cls: type[TokenizerError], message: str, state: dict[str, object]) -> TokenizerError:
+    error = cls(message)
+    error.__dict__.update(state)
+    return error
+
+
+class LoadError(TokenizerError):
+    kind = "load_error"
+
+
+class SourceNotFound(LoadError, FileNotFoundError):
+    kind = "source_not_found"
+
+
+class EmptyFile(LoadError):
+    kind = "empty_file"
+
+
+class GitLfsPointer(LoadError):
+    kind = "git_lfs_pointer"
+
+
+class Compressed(LoadError):
+    kind = "compressed"
+
+
+class NotATokenizer(LoadError):
+    kind = "not_a_tokenizer"
+
+
+class UnknownFormat(LoadError):
+    kind = "unknown_format"
+
+
+class InvalidFile(LoadError):
+    kind = "invalid_file"
+
+
+class Unsupported(TokenizerError):
+    kind = "unsupported"
+
+
+class LimitExceeded(TokenizerError):
+    kind = "limit_exceeded"
+
+
+class InvalidText(TokenizerError, ValueError):
+    kind = "invalid_text"
+
+
+class InvalidToken(TokenizerError, LookupError):
+    kind = "invalid_token"
+
+
+class InvalidArgument(TokenizerError, ValueError):
+    kind = "invalid_argument"
+
+
+class TokenizerClosed(TokenizerError):
+    kind = "tokenizer_closed"
+
+
+class BackendUnavailable(TokenizerError, ImportError):
+    kind = "backend_unavailable"
+
+
+class BackendFailure(TokenizerError):
+    kind = "backend_failure"
+
+
+class HostError(TokenizerError):
+    kind = "host_error"
+
+
+class ArtifactError(HostError):
+    kind = "artifact_error"
+
+
+class CoreTrap(HostError):
+    kind = "core_trap"
+
+
+class HostUnsupported(HostError):
+    kind = "host_unsupported"

@@ -1,0 +1,210 @@
+//! The neutral description of a tokenizer: what every file format becomes, and all that the rest
+//! of the engine knows about a file.
+//!
+//! Sequences are flattened: a nested `Sequence` in a file is the concatenation of its steps, and
+//! an empty list is "do nothing". A reader that meets something which has no place here answers
+//! [`Error::unsupported`](crate::error::Error::unsupported) with the place in the file.
+
+use crate::vocab::Vocab;
+
+#[derive(Debug)]
+pub struct Definition {
+    /// `tokenizer.json`, `gguf`, ...: for people and logs.
+    pub format: &'static str,
+    pub added_tokens: Vec<AddedToken>,
+    pub normalizer: Vec<Normalizer>,
+    pub pre_tokenizer: Vec<PreTokenizer>,
+    pub model: Model,
+    /// `None`: the file has no post-processor, which is not the same as an empty sequence of them.
+    pub post_processor: Option<Vec<PostProcessor>>,
+    /// `None`: the tokens are joined with one space (the reference's habit).
+    pub decoder: Option<Vec<Decoder>>,
+    pub truncation: Option<Truncation>,
+    pub padding: Option<Padding>,
+}
+
+/// A token found in the text before anything else looks at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedToken {
+    /// The id that the file states. The effective one is that of the vocabulary where the content
+    /// is a model token, else it is numbered behind everything known (as the reference does).
+    pub id: u32,
+    pub content: String,
+    pub single_word: bool,
+    pub lstrip: bool,
+    pub rstrip: bool,
+    pub normalized: bool,
+    pub special: bool,
+}
+
+/// What a replacement or a split looks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pattern {
+    Literal(String),
+    /// In Oniguruma's Ruby syntax, as the reference compiles it.
+    Regex(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Normalizer {
+    Nfc,
+    Nfd,
+    Nfkc,
+    Nfkd,
+    Lowercase,
+    StripAccents,
+    Strip {
+        left: bool,
+        right: bool,
+    },
+    Replace {
+        pattern: Pattern,
+        content: String,
+    },
+    Prepend(String),
+    Bert {
+        clean_text: bool,
+        handle_chinese_chars: bool,
+        strip_accents: Option<bool>,
+        lowercase: bool,
+    },
+}
+
+/// What becomes of a delimiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitBehavior {
+    Removed,
+    Isolated,
+    MergedWithPrevious,
+    MergedWithNext,
+    Contiguous,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrependScheme {
+    Always,
+    Never,
+    First,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreTokenizer {
+    ByteLevel { add_prefix_space: bool, use_regex: bool },
+    Split { pattern: Pattern, behavior: SplitBehavior, invert: bool },
+    Metaspace { replacement: char, prepend: PrependScheme, split: bool },
+    Digits { individual: bool },
+    Punctuation { behavior: SplitBehavior },
+    Whitespace,
+    WhitespaceSplit,
+    CharDelimiterSplit { delimiter: char },
+    Bert,
+}
+
+#[derive(Debug)]
+pub enum Model {
+    Bpe(Bpe),
+}
+
+/// Byte-pair encoding by listed merges.
+#[derive(Debug)]
+pub struct Bpe {
+    pub vocab: Vocab,
+    /// In rank order.
+    pub merges: Vec<Merge>,
+    pub unk: Option<u32>,
+    pub fuse_unk: bool,
+    pub byte_fallback: bool,
+    pub ignore_merges: bool,
+    pub continuing_subword_prefix: Option<String>,
+    pub end_of_word_suffix: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merge {
+    pub left: u32,
+    pub right: u32,
+    pub product: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PostProcessor {
+    ByteLevel {
+        add_prefix_space: bool,
+        trim_offsets: bool,
+    },
+    Roberta {
+        sep: (String, u32),
+        cls: (String, u32),
+        trim_offsets: bool,
+        add_prefix_space: bool,
+    },
+    Bert {
+        sep: (String, u32),
+        cls: (String, u32),
+    },
+    Template {
+        single: Vec<TemplatePiece>,
+        pair: Vec<TemplatePiece>,
+        special_tokens: Vec<TemplateToken>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TemplatePiece {
+    /// `$A` or `$B`.
+    Sequence { second: bool, type_id: u32 },
+    /// An index into `special_tokens`.
+    Special { token: usize, type_id: u32 },
+}
+
+/// What one special piece of a template stands for: usually one id, possibly several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateToken {
+    pub name: String,
+    pub ids: Vec<u32>,
+    pub tokens: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decoder {
+    ByteLevel,
+    ByteFallback,
+    Fuse,
+    Strip { content: char, start: usize, stop: usize },
+    Replace { pattern: Pattern, content: String },
+    Metaspace { replacement: char, prepend: PrependScheme },
+    Bpe { suffix: String },
+    WordPiece { prefix: String, cleanup: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Left,
+    Right,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TruncationStrategy {
+    LongestFirst,
+    OnlyFirst,
+    OnlySecond,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Truncation {
+    pub max_length: usize,
+    pub strategy: TruncationStrategy,
+    pub stride: usize,
+    pub direction: Side,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Padding {
+    /// `None`: as long as the longest of the batch.
+    pub length: Option<usize>,
+    pub direction: Side,
+    pub pad_to_multiple_of: Option<usize>,
+    pub pad_id: u32,
+    pub pad_type_id: u32,
+    pub pad_token: String,
+}
