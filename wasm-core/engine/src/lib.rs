@@ -6,4 +6,5 @@
 
 pub mod definition;
 pub mod error;
+pub mod formats;
 pub mod vocab;

@@ -1,0 +1,27 @@
+//! Files of every format, each read into the one [`Definition`](crate::definition::Definition).
+//!
+//! `detect` says from the content what a file is; each format has one reader beside it.
+
+pub mod detect;
+pub mod json;
+pub mod tokenizer_json;
+
+use crate::definition::Definition;
+use crate::error::{Error, Result};
+use detect::Format;
+
+/// Reads a file of any format that is served.
+pub fn read(bytes: &[u8]) -> Result<Definition> {
+    let verdict = detect::detect(bytes)?;
+    match verdict.format {
+        Format::TokenizerJson => tokenizer_json::read(bytes),
+        other => Err(Error::unsupported(
+            format!("format:{}", other.name()),
+            format!(
+                "this is a file of the format {} ({}), which the core does not read",
+                other.name(),
+                verdict.reason
+            ),
+        )),
+    }
+}

@@ -1,0 +1,112 @@
+use super::*;
+use crate::definition::{Merge, Model, Normalizer, PreTokenizer, PrependScheme};
+
+fn file(model: &str, rest: &str) -> String {
+    format!(r#"{{"version": "1.0", {rest} "model": {model}}}"#)
+}
+
+const MODEL: &str = r#"{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}"#;
+
+fn read_ok(model: &str, rest: &str) -> Definition {
+    read(file(model, rest).as_bytes()).unwrap()
+}
+
+fn read_err(model: &str, rest: &str) -> Error {
+    read(file(model, rest).as_bytes()).unwrap_err()
+}
+
+#[test]
+fn merges_come_as_lines_and_as_pairs() {
+    let pairs = r#"{"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}"#;
+    for model in [MODEL, pairs] {
+        let Model::Bpe(bpe) = read_ok(model, "").model;
+        assert_eq!(bpe.merges, [Merge { left: 0, right: 1, product: 2 }]);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    let text = format!("\u{FEFF}{}", file(MODEL, ""));
+    assert!(read(text.as_bytes()).is_ok());
+}
+
+#[test]
+fn sequences_are_flattened_and_legacy_fields_understood() {
+    let rest = r#""normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"},
+        {"type": "Sequence", "normalizers": [{"type": "Lowercase"}]}]},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": true},"#;
+    let definition = read_ok(MODEL, rest);
+    assert_eq!(definition.normalizer, [Normalizer::Nfc, Normalizer::Lowercase]);
+    assert_eq!(
+        definition.pre_tokenizer,
+        [PreTokenizer::Metaspace {
+            replacement: '▁', prepend: PrependScheme::Always, split: true
+        }]
+    );
+}
+
+#[test]
+fn what_is_not_served_is_named_with_its_place() {
+    let error = read_err(
+        MODEL,
+        r#""normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Nmt"}]},"#,
+    );
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert_eq!(error.feature.as_deref(), Some("normalizer:Nmt"));
+    assert_eq!(error.path.as_deref(), Some("$.normalizer.normalizers[1]"));
+
+    let error = read_err(r#"{"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.5]]}"#, "");
+    assert_eq!(error.feature.as_deref(), Some("model:Unigram"));
+    let error = read_err(&MODEL.replace("\"vocab\"", "\"dropout\": 0.1, \"vocab\""), "");
+    assert_eq!(error.feature.as_deref(), Some("model:dropout"));
+}
+
+#[test]
+fn broken_models_say_where() {
+    let cases = [
+        (MODEL.replace("\"a b\"", "\"a c\""), "$.model.merges[0]"),
+        (MODEL.replace("\"a b\"", "\"a b\", \"a b c\""), "$.model.merges[1]"),
+        (MODEL.replace("\"a b\"", "\"b a\""), "$.model.merges[0]"),
+        (MODEL.replace("[\"a b\"]", "{}"), "$.model.merges[0]"),
+        (MODEL.replace("\"a\": 0", "\"a\": -1"), "$.model.vocab"),
+        (MODEL.replace("\"a\": 0", "\"a\": 1.5"), "$.model.vocab"),
+        (MODEL.replace("\"a\": 0", "\"a\": 4294967296"), "$.model.vocab"),
+        (MODEL.replace("\"a\": 0", "\"\\ud800\": 0"), "$.model.vocab"),
+    ];
+    for (model, path) in cases {
+        let error = read_err(&model, "");
+        assert_eq!(error.kind, ErrorKind::InvalidFile, "{model}: {error}");
+        assert_eq!(error.path.as_deref(), Some(path), "{model}: {error}");
+    }
+    let error = read_err(&MODEL.replace("\"a\": 0", "\"a\": 4000000000"), "");
+    assert_eq!(error.kind, ErrorKind::LimitExceeded);
+}
+
+#[test]
+fn broken_json_says_at_which_byte() {
+    let text = file(MODEL, "");
+    let error = read(&text.as_bytes()[..text.len() - 10]).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidFile);
+    assert!(error.offset.unwrap() >= text.len() as u64 - 12);
+    assert_eq!(read(b"{\"model\": \"\xFF\"}").unwrap_err().offset, Some(11));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let mut normalizer = r#"{"type": "NFC"}"#.to_owned();
+    for _ in 0..40 {
+        normalizer = format!(r#"{{"type": "Sequence", "normalizers": [{normalizer}]}}"#);
+    }
+    let error = read_err(MODEL, &format!("\"normalizer\": {normalizer},"));
+    assert_eq!(error.kind, ErrorKind::LimitExceeded);
+}
+
+#[test]
+fn a_template_must_know_its_tokens() {
+    let rest = r#""post_processor": {"type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [], "special_tokens": {}},"#;
+    let error = read_err(MODEL, rest);
+    assert_eq!(error.kind, ErrorKind::InvalidFile);
+    assert_eq!(error.path.as_deref(), Some("$.post_processor.single[0].SpecialToken"));
+}
