@@ -7,4 +7,7 @@
 pub mod definition;
 pub mod error;
 pub mod formats;
+pub mod normalize;
+pub mod text;
+pub mod unicode;
 pub mod vocab;

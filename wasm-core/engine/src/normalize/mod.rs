@@ -1,0 +1,197 @@
+//! The normalizer: what is done to the text before it is cut into pieces.
+//!
+//! Each step exists twice. `plain` works on strings alone and is quick to see that nothing
+//! changes; `aligned` does what the reference does, edit by edit, and keeps the alignments.
+
+mod forms;
+mod plain;
+mod replace;
+
+use std::borrow::Cow;
+
+use crate::definition;
+use crate::error::Result;
+use crate::text::{AlignedText, FindMatches};
+use crate::unicode::{
+    class_of, is_whitespace, lowercase, ACCENT, BERT_ACCENT, BERT_CJK, BERT_CONTROL,
+};
+use forms::Form;
+use replace::Replacement;
+
+/// Compiles a pattern in Oniguruma's syntax.
+pub type CompileRegex<'a> = &'a dyn Fn(&str) -> Result<Box<dyn FindMatches>>;
+
+/// The steps of a normalizer, ready to run.
+#[derive(Debug, Default)]
+pub struct Normalizers {
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Form(Form),
+    Lowercase,
+    /// Removes the characters of these sets.
+    Remove(u32),
+    /// Turns white space into spaces.
+    UnifySpaces,
+    /// Puts a space on either side of Chinese characters.
+    PadChinese,
+    Strip {
+        left: bool,
+        right: bool,
+    },
+    Replace(Replacement),
+    Prepend(String),
+}
+
+/// What a step did to a string.
+#[derive(Debug, PartialEq, Eq)]
+enum Plain {
+    Same,
+    Changed(String),
+    /// Something came to stand before the first character, so that what the next steps do
+    /// depends on alignments (see [`crate::text`]).
+    Unanchored,
+}
+
+impl Normalizers {
+    pub fn new(steps: &[definition::Normalizer], compile: CompileRegex<'_>) -> Result<Self> {
+        let mut normalizers = Self::default();
+        for step in steps {
+            normalizers.add(step, compile)?;
+        }
+        Ok(normalizers)
+    }
+
+    /// Whether the normalizer leaves every text alone.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether [`Plain::Unanchored`] may happen: what a pre-tokenizer prepends afterwards then also
+    /// depends on alignments.
+    pub fn may_unanchor(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Prepend(content) => content.is_empty(),
+            Step::Replace(replacement) => replacement.may_stand_first(),
+            _ => false,
+        })
+    }
+
+    pub fn apply(&self, text: &mut AlignedText) -> Result<()> {
+        self.steps.iter().try_for_each(|step| step.apply(text))
+    }
+
+    /// The normalized text without alignments; borrowed if nothing changes.
+    pub fn apply_plain<'a>(&self, text: &'a str) -> Result<Cow<'a, str>> {
+        let mut current = Cow::Borrowed(text);
+        for step in &self.steps {
+            match step.plain(&current)? {
+                Plain::Same => {}
+                Plain::Changed(new) => current = Cow::Owned(new),
+                Plain::Unanchored => {
+                    let mut whole = AlignedText::new(text, 0, false);
+                    self.apply(&mut whole)?;
+                    return Ok(match whole.into_string() {
+                        same if same == text => Cow::Borrowed(text),
+                        new => Cow::Owned(new),
+                    });
+                }
+            }
+        }
+        Ok(current)
+    }
+
+    fn add(&mut self, step: &definition::Normalizer, compile: CompileRegex<'_>) -> Result<()> {
+        use definition::Normalizer;
+        let steps = &mut self.steps;
+        match step {
+            Normalizer::Nfc => steps.push(Step::Form(Form::Nfc)),
+            Normalizer::Nfd => steps.push(Step::Form(Form::Nfd)),
+            Normalizer::Nfkc => steps.push(Step::Form(Form::Nfkc)),
+            Normalizer::Nfkd => steps.push(Step::Form(Form::Nfkd)),
+            Normalizer::Lowercase => steps.push(Step::Lowercase),
+            Normalizer::StripAccents => steps.push(Step::Remove(ACCENT)),
+            &Normalizer::Strip { left, right } => steps.push(Step::Strip { left, right }),
+            Normalizer::Replace { pattern, content } => {
+                steps.push(Step::Replace(Replacement::new(pattern, content, compile)?));
+            }
+            Normalizer::Prepend(content) => steps.push(Step::Prepend(content.clone())),
+            &Normalizer::Bert { clean_text, handle_chinese_chars, strip_accents, lowercase } => {
+                if clean_text {
+                    steps.extend([Step::Remove(BERT_CONTROL), Step::UnifySpaces]);
+                }
+                if handle_chinese_chars {
+                    steps.push(Step::PadChinese);
+                }
+                if strip_accents.unwrap_or(lowercase) {
+                    steps.extend([Step::Form(Form::Nfd), Step::Remove(BERT_ACCENT)]);
+                }
+                if lowercase {
+                    steps.push(Step::Lowercase);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Step {
+    fn plain(&self, text: &str) -> Result<Plain> {
+        Ok(match self {
+            Self::Form(form) => form.plain(text),
+            Self::Lowercase => plain::lowercase(text),
+            Self::Remove(flags) => plain::remove(text, *flags),
+            Self::UnifySpaces => plain::unify_spaces(text),
+            Self::PadChinese => plain::pad_chinese(text),
+            &Self::Strip { left, right } => plain::strip(text, left, right),
+            Self::Replace(replacement) => return replacement.plain(text),
+            Self::Prepend(content) => plain::prepend(text, content),
+        })
+    }
+
+    fn apply(&self, text: &mut AlignedText) -> Result<()> {
+        if !text.is_tracked() {
+            match self.plain(text.as_str())? {
+                Plain::Same => return Ok(()),
+                Plain::Changed(new) => {
+                    text.set_untracked(new);
+                    return Ok(());
+                }
+                Plain::Unanchored => {}
+            }
+        }
+        self.aligned(text)
+    }
+
+    fn aligned(&self, text: &mut AlignedText) -> Result<()> {
+        match self {
+            Self::Form(form) => form.aligned(text),
+            Self::Lowercase => text.rewrite(|c, editor| {
+                let lower = lowercase(c);
+                editor.push(lower.first, 0)?;
+                lower.second.map_or(Ok(()), |second| editor.push(second, 1))
+            }),
+            Self::Remove(flags) => text.filter(|c| !class_of(c).is(*flags)),
+            Self::UnifySpaces => text.map(|c| if is_whitespace(c) { ' ' } else { c }),
+            Self::PadChinese => text.rewrite(|c, editor| {
+                if !class_of(c).is(BERT_CJK) {
+                    return editor.push(c, 0);
+                }
+                editor.push(' ', 0)?;
+                editor.push(c, 1)?;
+                editor.push(' ', 1)
+            }),
+            &Self::Strip { left, right } => text.strip(left, right, is_whitespace),
+            Self::Replace(replacement) => replacement.aligned(text),
+            Self::Prepend(content) => {
+                text.prepend(content);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

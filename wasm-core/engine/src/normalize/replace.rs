@@ -1,0 +1,109 @@
+//! Replacing what a literal or a regular expression finds.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::{CompileRegex, Plain};
+use crate::definition::Pattern;
+use crate::error::{Error, Result};
+use crate::text::{AlignedText, FindMatches};
+
+#[derive(Debug)]
+pub struct Replacement {
+    finder: Finder,
+    content: String,
+}
+
+#[derive(Debug)]
+enum Finder {
+    Literal(Box<memmem::Finder<'static>>),
+    /// An empty literal: matches between all characters, and at either end.
+    Everywhere,
+    Regex(Box<dyn FindMatches>),
+}
+
+impl Replacement {
+    pub fn new(pattern: &Pattern, content: &str, compile: CompileRegex<'_>) -> Result<Self> {
+        let finder = match pattern {
+            Pattern::Literal(literal) if literal.is_empty() => Finder::Everywhere,
+            Pattern::Literal(literal) => {
+                Finder::Literal(Box::new(memmem::Finder::new(literal).into_owned()))
+            }
+            Pattern::Regex(regex) => Finder::Regex(compile(regex)?),
+        };
+        Ok(Self { finder, content: content.to_owned() })
+    }
+
+    /// Whether something may come to stand before the first character: by a match of nothing at
+    /// the start.
+    pub fn may_stand_first(&self) -> bool {
+        let empty_match = match &self.finder {
+            Finder::Literal(_) => false,
+            Finder::Everywhere => true,
+            Finder::Regex(regex) => regex.may_find_nothing(),
+        };
+        empty_match && !self.content.is_empty()
+    }
+
+    pub fn plain(&self, text: &str) -> Result<Plain> {
+        let mut new = String::new();
+        let mut copied = 0;
+        let mut replace = |range: Range<usize>| -> Result<()> {
+            if new.capacity() == 0 {
+                new.reserve(text.len());
+            }
+            new.push_str(text.get(copied..range.start).ok_or_else(not_ascending)?);
+            new.push_str(&self.content);
+            copied = range.end;
+            Ok(())
+        };
+        let mut found = false;
+        if let Finder::Literal(finder) = &self.finder {
+            let length = finder.needle().len();
+            for start in finder.find_iter(text.as_bytes()) {
+                found = true;
+                replace(start..start + length)?;
+            }
+        } else {
+            let matches = self.find_all(text)?;
+            if matches.first().is_some_and(|first| first.end == 0) && !self.content.is_empty() {
+                return Ok(Plain::Unanchored);
+            }
+            found = !matches.is_empty();
+            matches.into_iter().try_for_each(&mut replace)?;
+        }
+        if !found {
+            return Ok(Plain::Same);
+        }
+        new.push_str(text.get(copied..).ok_or_else(not_ascending)?);
+        Ok(Plain::Changed(new))
+    }
+
+    pub fn aligned(&self, text: &mut AlignedText) -> Result<()> {
+        let matches = self.find_all(text.as_str())?;
+        text.replace_matches(&matches, &self.content)
+    }
+
+    fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>> {
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        match &self.finder {
+            Finder::Literal(finder) => {
+                let length = finder.needle().len();
+                let starts = finder.find_iter(text.as_bytes());
+                Ok(starts.map(|start| start..start + length).collect())
+            }
+            Finder::Everywhere => {
+                let starts = text.char_indices().map(|(at, _)| at);
+                Ok(starts.chain([text.len()]).map(|at| at..at).collect())
+            }
+            Finder::Regex(regex) => regex.find_all(text),
+        }
+    }
+}
+
+fn not_ascending() -> Error {
+    Error::internal("matches overlap, or do not lie on character boundaries")
+}

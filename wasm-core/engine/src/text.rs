@@ -1,0 +1,432 @@
+//! A piece of text that remembers which bytes of the original each of its bytes came from.
+//!
+//! Alignments follow the reference to the letter, oddities included, because token offsets are
+//! read from them. Three of those oddities shape this file:
+//!
+//! * A character inserted before everything else is aligned to nothing: the empty range at the
+//!   start of the piece. Whole-text edits then leave such a head of the text alone and edit what
+//!   is behind it, although they computed their edits for the whole. Where that makes the
+//!   reference index out of bounds and panic, [`AlignedText::transform`] answers an error.
+//! * An empty range of the text converts to itself, shifted to the piece's origin.
+//! * A slice starts where its first byte's original starts, so two slices may share an original.
+//!
+//! Without tracking only the text is kept; it still comes out the same.
+
+use std::ops::Range;
+
+use crate::definition::SplitBehavior;
+use crate::error::{Error, Result};
+
+/// The longest text that offsets can speak of; whoever takes texts in refuses longer ones.
+pub const MAX_TEXT: usize = u32::MAX as usize;
+
+/// Something that finds non-overlapping ranges in a text, in ascending order.
+pub trait FindMatches: std::fmt::Debug + Send + Sync {
+    fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>>;
+
+    /// False only if no range is ever empty.
+    fn may_find_nothing(&self) -> bool {
+        true
+    }
+}
+
+/// See the module text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlignedText {
+    text: String,
+    /// For each byte of `text` its range of the original. `None`: not tracked, and no byte is
+    /// aligned to nothing.
+    alignments: Option<Vec<(u32, u32)>>,
+    origin: (u32, u32),
+}
+
+impl AlignedText {
+    /// `origin_start`: where in the whole original text this piece starts.
+    pub fn new(text: &str, origin_start: usize, track: bool) -> Self {
+        Self {
+            text: text.to_owned(),
+            alignments: track.then(|| identity(text, origin_start)),
+            origin: (offset(origin_start), offset(origin_start.saturating_add(text.len()))),
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    pub fn is_tracked(&self) -> bool {
+        self.alignments.is_some()
+    }
+
+    /// Whether whole-text edits reach the whole text, which they do unless something was inserted
+    /// before its first character.
+    pub fn is_anchored(&self) -> bool {
+        self.editable() == Some(0..self.text.len())
+    }
+
+    /// Replaces the text of an untracked piece.
+    pub(crate) fn set_untracked(&mut self, text: String) {
+        debug_assert!(!self.is_tracked(), "alignments would no longer fit");
+        self.text = text;
+    }
+
+    /// The bytes of the original that this piece covers. Meaningless unless tracked.
+    pub fn origin(&self) -> (usize, usize) {
+        (self.origin.0 as usize, self.origin.1 as usize)
+    }
+
+    /// The bytes of the original that `range` of the current text came from. A range that the
+    /// text does not have is answered with itself. Meaningless unless tracked.
+    pub fn offsets_of(&self, range: Range<usize>) -> (usize, usize) {
+        let start = self.origin.0 as usize;
+        if range.start == range.end {
+            return (start + range.start, start + range.end);
+        }
+        match self.alignments.as_ref().and_then(|all| all.get(range.clone())) {
+            Some([first, .., last]) => (first.0 as usize, last.1 as usize),
+            Some([only]) => (only.0 as usize, only.1 as usize),
+            _ => (range.start, range.end),
+        }
+    }
+
+    pub fn slice(&self, range: Range<usize>) -> Result<Self> {
+        let text = self.get(range.clone())?;
+        let alignments = match &self.alignments {
+            Some(all) => Some(all.get(range.clone()).ok_or_else(out_of_bounds)?.to_vec()),
+            None => None,
+        };
+        let (start, end) = match &alignments {
+            Some(_) => self.offsets_of(range),
+            None => (0, 0),
+        };
+        Ok(Self { text: text.to_owned(), alignments, origin: (offset(start), offset(end)) })
+    }
+
+    /// Cuts the text at `matches`, which [`cover`] it. May produce empty pieces.
+    pub fn split(
+        &self,
+        matches: &[(Range<usize>, bool)],
+        behavior: SplitBehavior,
+    ) -> Result<Vec<Self>> {
+        apply_behavior(matches, behavior).into_iter().map(|range| self.slice(range)).collect()
+    }
+
+    /// Replaces the text by `edits`: characters that stand for the next one (0), are new (1), or
+    /// stand for the next one and for N more that vanish (-N). `skipped` characters at the very
+    /// start vanish before the first edit.
+    pub fn transform(
+        &mut self,
+        edits: impl IntoIterator<Item = (char, isize)>,
+        skipped: usize,
+    ) -> Result<()> {
+        self.edit(skipped, |editor| {
+            edits.into_iter().try_for_each(|(c, change)| editor.push(c, change))
+        })
+    }
+
+    /// Rewrites each character on its own: `rewrite` pushes what it becomes.
+    pub fn rewrite(
+        &mut self,
+        mut rewrite: impl FnMut(char, &mut Editor<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.edit(0, |editor| editor.old.chars().try_for_each(|c| rewrite(c, editor)))
+    }
+
+    pub fn map(&mut self, map: impl Fn(char) -> char) -> Result<()> {
+        self.rewrite(|c, editor| editor.push(map(c), 0))
+    }
+
+    /// Removes the characters that are not to be kept.
+    pub fn filter(&mut self, keep: impl Fn(char) -> bool) -> Result<()> {
+        if self.is_anchored() && self.text.chars().all(&keep) {
+            return Ok(());
+        }
+        let skipped = self.text.chars().take_while(|&c| !keep(c)).count();
+        self.edit(skipped, |editor| {
+            let mut pending = None;
+            let mut removed = 0;
+            for c in editor.old.chars() {
+                if !keep(c) {
+                    removed += 1;
+                    continue;
+                }
+                if let Some(previous) = pending.replace(c) {
+                    editor.push(previous, -removed)?;
+                }
+                removed = 0;
+            }
+            pending.map_or(Ok(()), |last| editor.push(last, -removed))
+        })
+    }
+
+    /// Removes white space at either end.
+    pub fn strip(
+        &mut self,
+        left: bool,
+        right: bool,
+        is_space: impl Fn(char) -> bool,
+    ) -> Result<()> {
+        let spaces_before =
+            if left { self.text.chars().take_while(|&c| is_space(c)).count() } else { 0 };
+        let spaces_after =
+            if right { self.text.chars().rev().take_while(|&c| is_space(c)).count() } else { 0 };
+        if spaces_before == 0 && spaces_after == 0 {
+            return Ok(());
+        }
+        let kept = self.text.chars().count().saturating_sub(spaces_before + spaces_after);
+        self.edit(spaces_before, |editor| {
+            editor.old.chars().skip(spaces_before).take(kept).try_for_each(|c| editor.push(c, 0))
+        })
+    }
+
+    /// Puts `content` before the text; an empty text stays empty.
+    pub fn prepend(&mut self, content: &str) {
+        let Some(first) = self.text.chars().next() else { return };
+        if content.is_empty() {
+            // The reference takes the first character out and puts it back as a new one.
+            let start = self.origin.0;
+            for alignment in self.tracked().iter_mut().take(first.len_utf8()) {
+                *alignment = (start, start);
+            }
+            return;
+        }
+        if let Some(alignments) = &mut self.alignments {
+            let align = alignments.first().copied().unwrap_or((self.origin.0, self.origin.0));
+            alignments.splice(0..0, std::iter::repeat_n(align, content.len()));
+        }
+        self.text.insert_str(0, content);
+    }
+
+    /// Replaces each of `matches` (ascending, not overlapping) by `content`.
+    pub fn replace_matches(&mut self, matches: &[Range<usize>], content: &str) -> Result<()> {
+        if matches.is_empty() {
+            return Ok(());
+        }
+        if !content.is_empty() && matches.first().is_some_and(|first| first.end == 0) {
+            self.tracked();
+        }
+        let mut text = String::with_capacity(self.text.len());
+        let mut kept_until = 0;
+        for range in matches {
+            self.get(range.clone())?;
+            text.push_str(self.get(kept_until..range.start)?);
+            text.push_str(content);
+            kept_until = range.end;
+        }
+        text.push_str(self.get(kept_until..self.text.len())?);
+        if let Some(old) = &self.alignments {
+            let nothing = (self.origin.0, self.origin.0);
+            let mut alignments = Vec::with_capacity(text.len());
+            let mut kept_until = 0;
+            for range in matches {
+                alignments.extend_from_slice(old.get(kept_until..range.start).unwrap_or_default());
+                let align = range.end.checked_sub(1).and_then(|last| old.get(last));
+                alignments.extend(std::iter::repeat_n(*align.unwrap_or(&nothing), content.len()));
+                kept_until = range.end;
+            }
+            alignments.extend_from_slice(old.get(kept_until..).unwrap_or_default());
+            self.alignments = Some(alignments);
+        }
+        self.text = text;
+        Ok(())
+    }
+
+    fn get(&self, range: Range<usize>) -> Result<&str> {
+        self.text.get(range).ok_or_else(out_of_bounds)
+    }
+
+    /// The alignments. If they were not tracked until now they are made up: from here on it
+    /// matters which bytes are aligned to nothing, and no other does.
+    fn tracked(&mut self) -> &mut Vec<(u32, u32)> {
+        let start = self.origin.0 as usize;
+        let end = offset(start.saturating_add(self.text.len()));
+        if self.alignments.is_none() {
+            self.origin.1 = end;
+        }
+        self.alignments.get_or_insert_with(|| identity(&self.text, start))
+    }
+
+    /// The part of the text that a whole-text edit replaces; `None`: the edit does nothing.
+    fn editable(&self) -> Option<Range<usize>> {
+        let end = self.text.len();
+        let Some(alignments) = &self.alignments else { return Some(0..end) };
+        if self.origin.0 == self.origin.1 {
+            return Some(0..0);
+        }
+        if alignments.is_empty() {
+            return None;
+        }
+        let start = alignments.iter().position(|(start, end)| start != end).unwrap_or(end);
+        Some(start..end)
+    }
+
+    fn edit(
+        &mut self,
+        skipped: usize,
+        write: impl FnOnce(&mut Editor<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(range) = self.editable() else { return Ok(()) };
+        let replaced = self.get(range.clone())?;
+        let mut editor = Editor {
+            old: &self.text,
+            replaced: replaced.chars(),
+            at: range.start,
+            nothing: (self.origin.0, self.origin.0),
+            old_alignments: self.alignments.as_deref(),
+            text: String::with_capacity(self.text.len()),
+            alignments: Vec::with_capacity(self.alignments.as_ref().map_or(0, Vec::len)),
+        };
+        editor.text.push_str(self.get(0..range.start)?);
+        if let Some(old) = editor.old_alignments {
+            editor.alignments.extend_from_slice(old.get(..range.start).unwrap_or_default());
+            editor.skip(skipped);
+        }
+        write(&mut editor)?;
+        let Editor { mut text, mut alignments, .. } = editor;
+        text.push_str(self.get(range.end..self.text.len())?);
+        if let Some(old) = &mut self.alignments {
+            alignments.extend_from_slice(old.get(range.end..).unwrap_or_default());
+            *old = alignments;
+        }
+        self.text = text;
+        Ok(())
+    }
+}
+
+/// Writes the new text of an [`AlignedText`] while it walks along the old one.
+#[derive(Debug)]
+pub struct Editor<'a> {
+    old: &'a str,
+    /// What is left of the characters that are being replaced.
+    replaced: std::str::Chars<'a>,
+    /// The byte of the old text that `replaced` has come to.
+    at: usize,
+    nothing: (u32, u32),
+    old_alignments: Option<&'a [(u32, u32)]>,
+    text: String,
+    alignments: Vec<(u32, u32)>,
+}
+
+impl Editor<'_> {
+    /// `change` as in [`AlignedText::transform`].
+    #[inline]
+    pub fn push(&mut self, c: char, change: isize) -> Result<()> {
+        self.text.push(c);
+        let Some(old) = self.old_alignments else { return Ok(()) };
+        let align = if change > 0 {
+            match self.at.checked_sub(1) {
+                Some(previous) => old.get(previous),
+                None => Some(&self.nothing),
+            }
+        } else {
+            old.get(self.at)
+        };
+        let align = *align.ok_or_else(reference_panics)?;
+        if change <= 0 {
+            self.skip(1 + change.unsigned_abs());
+        }
+        self.alignments.extend(std::iter::repeat_n(align, c.len_utf8()));
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.at += self.replaced.by_ref().take(count).map(char::len_utf8).sum::<usize>();
+    }
+}
+
+/// The ranges of a text of `len` bytes that are matches, and those between them that are not.
+pub fn cover(len: usize, matches: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
+    if len == 0 {
+        return vec![(0..0, false)];
+    }
+    let mut all = Vec::with_capacity(matches.len() * 2 + 1);
+    let mut covered = 0;
+    for range in matches {
+        if covered != range.start {
+            all.push((covered..range.start, false));
+        }
+        all.push((range.clone(), true));
+        covered = range.end;
+    }
+    if covered != len {
+        all.push((covered..len, false));
+    }
+    all
+}
+
+/// What is left of the covering `matches`, after `behavior` has merged or removed the delimiters.
+pub fn apply_behavior(
+    matches: &[(Range<usize>, bool)],
+    behavior: SplitBehavior,
+) -> Vec<Range<usize>> {
+    match behavior {
+        SplitBehavior::Removed => {
+            let kept = matches.iter().filter(|(_, is_match)| !is_match);
+            kept.map(|(range, _)| range.clone()).collect()
+        }
+        SplitBehavior::Isolated => matches.iter().map(|(range, _)| range.clone()).collect(),
+        SplitBehavior::Contiguous => merge(matches.iter(), |is, was| is == was),
+        SplitBehavior::MergedWithPrevious => merge(matches.iter(), |is, was| is && !was),
+        SplitBehavior::MergedWithNext => {
+            let mut ranges = merge(matches.iter().rev(), |is, was| is && !was);
+            ranges.reverse();
+            ranges
+        }
+    }
+}
+
+/// Joins a range to the one before it where `joins(it is a match, that was one)`.
+fn merge<'a>(
+    matches: impl Iterator<Item = &'a (Range<usize>, bool)>,
+    joins: impl Fn(bool, bool) -> bool,
+) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut was_match = false;
+    for (range, is_match) in matches {
+        match ranges.last_mut() {
+            Some(last) if joins(*is_match, was_match) => {
+                *last = last.start.min(range.start)..last.end.max(range.end);
+            }
+            _ => ranges.push(range.clone()),
+        }
+        was_match = *is_match;
+    }
+    ranges
+}
+
+fn identity(text: &str, start: usize) -> Vec<(u32, u32)> {
+    let mut alignments = Vec::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let first = start.saturating_add(at);
+        let align = (offset(first), offset(first.saturating_add(c.len_utf8())));
+        alignments.extend(std::iter::repeat_n(align, c.len_utf8()));
+    }
+    alignments
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+fn out_of_bounds() -> Error {
+    Error::internal("a range does not lie on the character boundaries of its text")
+}
+
+fn reference_panics() -> Error {
+    Error::unsupported(
+        "normalizer:InsertedBeforeStart",
+        "a step of the normalizer inserted text before the first character, which makes the \
+         reference fail in the next step",
+    )
+}
+
+#[cfg(test)]
+mod tests;
