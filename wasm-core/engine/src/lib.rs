@@ -8,6 +8,9 @@ pub mod definition;
 pub mod error;
 pub mod formats;
 pub mod normalize;
+#[cfg(test)]
+mod oracle;
+pub mod split;
 pub mod text;
 pub mod unicode;
 pub mod vocab;

@@ -1,0 +1,4 @@
+//! The slow, obvious version of each fast path: what tests and fuzzers hold it against.
+
+pub mod random;
+pub mod split;

@@ -1,0 +1,102 @@
+//! Patterns that find: regular expressions and literals.
+
+use std::ops::Range;
+
+use super::regex;
+use super::scan::Scanner;
+use crate::error::{Error, Result};
+use crate::text::FindMatches;
+
+/// Steps that matching may take: a flat share, and so many a byte of the text. The reference gives
+/// up too (with a panic), after ten million steps without progress.
+const STEPS: u64 = 20_000_000;
+const STEPS_PER_BYTE: u64 = 1024;
+
+/// A regular expression with the meaning that the reference gives it.
+#[derive(Debug)]
+pub struct Regex {
+    pattern: String,
+    engine: Engine,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Scanner(Scanner),
+    Program(Box<regex::Program>),
+}
+
+impl Regex {
+    /// With a scanner of its own if the pattern has one.
+    pub fn compile(pattern: &str) -> Result<Self> {
+        match Scanner::recognise(pattern) {
+            Some(scanner) => {
+                Ok(Self { pattern: pattern.to_owned(), engine: Engine::Scanner(scanner) })
+            }
+            None => Self::compile_general(pattern),
+        }
+    }
+
+    /// Never with a scanner: what the scanners are tested against.
+    pub fn compile_general(pattern: &str) -> Result<Self> {
+        let program = regex::compile(&regex::parse(pattern)?)?;
+        Ok(Self { pattern: pattern.to_owned(), engine: Engine::Program(Box::new(program)) })
+    }
+
+    pub fn scanner(&self) -> Option<Scanner> {
+        match self.engine {
+            Engine::Scanner(scanner) => Some(scanner),
+            Engine::Program(_) => None,
+        }
+    }
+
+    fn run(&self, program: &regex::Program, text: &str) -> Result<Vec<Range<usize>>> {
+        let budget = STEPS.saturating_add((text.len() as u64).saturating_mul(STEPS_PER_BYTE));
+        let mut machine = regex::Machine::new(program, text, budget);
+        let mut matches: Vec<Range<usize>> = Vec::new();
+        let mut from = 0;
+        while let Some((start, end)) = machine.find(from).map_err(|_| self.exhausted())? {
+            if start == end && matches.last().is_some_and(|last| last.end == start) {
+                // Nothing, right behind a match: the reference looks on from the next character.
+                let Some(skipped) = text.get(from..).and_then(|rest| rest.chars().next()) else {
+                    break;
+                };
+                from += skipped.len_utf8();
+                continue;
+            }
+            matches.push(start..end);
+            from = end;
+        }
+        Ok(matches)
+    }
+
+    fn exhausted(&self) -> Error {
+        Error::limit(format!(
+            "the regular expression {} needs more steps or memory on this text than are allowed",
+            regex::shown(&self.pattern)
+        ))
+    }
+}
+
+impl FindMatches for Regex {
+    fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>> {
+        match &self.engine {
+            Engine::Scanner(scanner) => scanner.find_all(text),
+            Engine::Program(program) => self.run(program, text),
+        }
+    }
+
+    fn may_find_nothing(&self) -> bool {
+        regex::parse(&self.pattern).map_or(true, |node| node.is_nullable())
+    }
+}
+
+/// Non-overlapping occurrences of a string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Literal(pub String);
+
+impl FindMatches for Literal {
+    /// The empty string occurs before every character and at the end.
+    fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>> {
+        Ok(text.match_indices(&self.0).map(|(at, found)| at..at + found.len()).collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! Which of 64 bytes are of some kind, as the bits of one word.
+//!
+//! One algorithm over four SIMD registers where the build has them, else over eight machine words.
+
+/// As many bytes as are looked at together.
+pub const WIDTH: usize = 64;
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub use simd::Block;
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+pub use words::Block;
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd {
+    use super::WIDTH;
+    use core::arch::wasm32::{
+        i8x16_bitmask, u8x16_le, u8x16_splat, u8x16_sub, v128, v128_load, v128_or,
+    };
+
+    #[derive(Clone, Copy)]
+    pub struct Block([v128; 4]);
+
+    impl Block {
+        #[inline(always)]
+        pub fn load(bytes: &[u8; WIDTH]) -> Self {
+            let start = bytes.as_ptr();
+            // SAFETY: `bytes` has 64 bytes, so each of the four loads of 16 lies inside; the
+            // instruction has no need of alignment.
+            let register = |n: usize| unsafe { v128_load(start.add(16 * n).cast()) };
+            Self([register(0), register(1), register(2), register(3)])
+        }
+
+        #[inline(always)]
+        fn mask(self, each: impl Fn(v128) -> v128) -> u64 {
+            let [a, b, c, d] = self.0.map(|register| u64::from(i8x16_bitmask(each(register))));
+            a | b << 16 | c << 32 | d << 48
+        }
+
+        /// The bytes that are, after `| fold`, in `first..=last`.
+        #[inline(always)]
+        pub fn in_range(self, fold: u8, first: u8, last: u8) -> u64 {
+            let (fold, width) = (u8x16_splat(fold), u8x16_splat(last - first));
+            let first = u8x16_splat(first);
+            self.mask(|bytes| u8x16_le(u8x16_sub(v128_or(bytes, fold), first), width))
+        }
+
+        /// The bytes that are no ASCII.
+        #[inline(always)]
+        pub fn high(self) -> u64 {
+            self.mask(|bytes| bytes)
+        }
+    }
+}
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+mod words {
+    use super::WIDTH;
+
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+
+    #[derive(Clone, Copy)]
+    pub struct Block([u64; 8]);
+
+    impl Block {
+        #[inline(always)]
+        pub fn load(bytes: &[u8; WIDTH]) -> Self {
+            let mut words = [0; 8];
+            for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+                *word = chunk.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            }
+            Self(words)
+        }
+
+        /// `each` answers in the high bit of every byte.
+        #[inline(always)]
+        fn mask(self, each: impl Fn(u64) -> u64) -> u64 {
+            let mut mask = 0;
+            for (n, word) in self.0.into_iter().enumerate() {
+                // The multiplication collects the eight bits in the top byte.
+                let bits = ((each(word) & HIGH) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+                mask |= bits << (8 * n);
+            }
+            mask
+        }
+
+        /// The bytes that are, after `| fold`, in `first..=last`, which are ASCII.
+        #[inline(always)]
+        pub fn in_range(self, fold: u8, first: u8, last: u8) -> u64 {
+            self.mask(|word| {
+                let folded = (word | (u64::from(fold) * ONES)) & !HIGH;
+                let from_first = folded + u64::from(0x80 - first) * ONES;
+                let behind_last = folded + u64::from(0x7F - last) * ONES;
+                from_first & !behind_last & !word
+            })
+        }
+
+        /// The bytes that are no ASCII.
+        #[inline(always)]
+        pub fn high(self) -> u64 {
+            self.mask(|word| word)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::random::Random;
+
+    #[test]
+    fn masks_say_what_a_loop_over_bytes_says() {
+        let mut random = Random::new(41);
+        for _ in 0..500 {
+            let mut bytes = [0; WIDTH];
+            bytes.iter_mut().for_each(|byte| *byte = random.next() as u8);
+            let obvious = |is: &dyn Fn(u8) -> bool| {
+                bytes.iter().enumerate().fold(0u64, |mask, (n, &b)| mask | u64::from(is(b)) << n)
+            };
+            let block = Block::load(&bytes);
+            assert_eq!(block.high(), obvious(&|b| b >= 0x80));
+            for (fold, first, last) in [
+                (0x20, b'a', b'z'),
+                (0, b'A', b'Z'),
+                (0, b'0', b'9'),
+                (0, 9, 13),
+                (0, 32, 32),
+                (0, 0, 0x7F),
+            ] {
+                let expected = obvious(&|b| b < 0x80 && (first..=last).contains(&(b | fold)));
+                assert_eq!(block.in_range(fold, first, last), expected, "{first}..={last}");
+            }
+        }
+    }
+}

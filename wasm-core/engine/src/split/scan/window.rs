@@ -1,0 +1,239 @@
+//! Where pieces start, for 64 bytes at a time, in the algebra of bits.
+//!
+//! A window begins where a piece does, so nothing before it matters and nothing is carried from one
+//! window to the next. It is cut at the first byte that the algebra does not know (an apostrophe,
+//! which may be a contraction, and whatever is not ASCII). The piece of the last start may go on
+//! behind the window: only the pieces between two starts are settled. What happens too seldom to be
+//! worth any algebra ends the window early, and the scanner for single pieces takes over there.
+//!
+//! The patterns served are those of cl100k's kind:
+//! `[^\r\n\p{L}\p{N}]?\p{L}+ | \p{N}{1,D} | ` ?`[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+`,
+//! and of o200k's, where a capital behind a small letter starts a word, and slashes follow newlines.
+
+use super::lanes::{Block, WIDTH};
+
+/// Bytes of a window.
+pub const SIZE: usize = WIDTH;
+
+/// `DIGITS`: how many digits stand together. `CASED`: whether this is o200k's kind.
+///
+/// Bit n: a piece starts at byte n. Bit 0 is set; if it is the only one, nothing is settled.
+#[inline(always)]
+pub fn starts<const DIGITS: usize, const CASED: bool>(window: &[u8; SIZE]) -> u64 {
+    let block = Block::load(window);
+    let unknown = block.high() | block.in_range(0, b'\'', b'\'');
+    let valid = below_lowest(unknown);
+    let letters = block.in_range(0x20, b'a', b'z') & valid;
+    let digits = block.in_range(0, b'0', b'9') & valid;
+    let blanks = block.in_range(0, b' ', b' ') & valid;
+    let all_newlines = (block.in_range(0, b'\n', b'\n') | block.in_range(0, b'\r', b'\r')) & valid;
+    let all_spaces = block.in_range(0, b'\t', b'\r') & valid | blanks;
+    let others = valid & !(letters | digits | all_spaces);
+
+    // `[^\s\p{L}\p{N}]+[\r\n]*`: newlines right behind others belong to them, and the white space
+    // that is left begins anew.
+    let taken = run_of(all_newlines, others << 1 & all_newlines);
+    let spaces = all_spaces & !taken;
+    let newlines = all_newlines & !taken;
+    let gaps = spaces & !newlines;
+
+    // The last one of white space stands alone or goes with what follows; a newline there goes
+    // with the ones before it.
+    let last_gaps = gaps & !(spaces >> 1);
+    // White space behind the last newline of its run starts a piece. If another newline follows it,
+    // it was not the last one: that is seldom, and settles nothing from there on.
+    let behind_newlines = gaps & newlines << 1;
+    let ends = gaps.wrapping_add(behind_newlines) & !gaps;
+    let misjudged = if ends & newlines == 0 { 0 } else { behind_newlines };
+
+    let joined = others & blanks << 1;
+    let single = others & !(others << 1) & !(others >> 1);
+    let prefixes = single & !joined & letters >> 1;
+    let mut words = letters & !(letters << 1) & !(gaps << 1) & !(prefixes << 1);
+    let mut settled = valid;
+    if CASED {
+        let capitals = block.in_range(0, b'A', b'Z');
+        words |= letters & capitals & (letters & !capitals) << 1;
+        let slashes = block.in_range(0, b'/', b'/');
+        settled &= below_lowest(slashes & taken << 1);
+    }
+    let starts = words
+        | grouped::<DIGITS>(digits)
+        | others & !(others << 1) & !joined
+        | spaces & !(spaces << 1)
+        | behind_newlines
+        | last_gaps;
+
+    // Of white space that touches the end of the window only the beginning is known.
+    let trailing = trailing_run(spaces, valid);
+    let known = !trailing | trailing & !(trailing << 1);
+    settled &= below_lowest(misjudged);
+    starts & known & settled | 1
+}
+
+/// All bits below the lowest one of `mask`; all, if there is none.
+#[inline(always)]
+fn below_lowest(mask: u64) -> u64 {
+    (mask & mask.wrapping_neg()).wrapping_sub(1)
+}
+
+/// The runs of `within` that begin with one of `starts`, which are beginnings of runs.
+#[inline(always)]
+fn run_of(within: u64, starts: u64) -> u64 {
+    within & !within.wrapping_add(starts & !(within << 1))
+}
+
+/// The run of `mask` at the end of `valid`, which is all bits below some place.
+#[inline(always)]
+fn trailing_run(mask: u64, valid: u64) -> u64 {
+    let gap = valid & !mask;
+    // Everything in `valid` above the highest bit that is not in `mask`.
+    match 64 - gap.leading_zeros() {
+        64 => 0,
+        above => valid & (u64::MAX << above),
+    }
+}
+
+/// The first of each group of up to `DIGITS` digits.
+#[inline(always)]
+fn grouped<const DIGITS: usize>(digits: u64) -> u64 {
+    if DIGITS == 1 {
+        return digits;
+    }
+    let whole = (1..DIGITS).fold(digits, |whole, n| whole & digits << n);
+    let mut starts = digits & !(digits << 1);
+    let mut new = starts;
+    while new != 0 {
+        // A group of `DIGITS` ends right before here, and digits go on.
+        new = new << DIGITS & digits & whole << 1;
+        starts |= new;
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{PieceScan, ScanVisitor, Scanner};
+    use super::*;
+    use crate::oracle::random::Random;
+
+    struct Compare<'a>(&'a [u8], u64);
+
+    impl ScanVisitor for Compare<'_> {
+        type Output = ();
+
+        /// Every settled piece is one that the scanner for single pieces finds.
+        fn visit<S: PieceScan>(self, scan: &S) {
+            let Self(text, starts) = self;
+            assert_eq!(starts & 1, 1);
+            let mut at = 0;
+            while at < SIZE {
+                let above = starts & (u64::MAX << at) & !(1 << at);
+                if above == 0 {
+                    break;
+                }
+                let end = above.trailing_zeros() as usize;
+                assert_eq!(
+                    scan.piece_end(text, at),
+                    end,
+                    "{:?} at {at}, starts {starts:064b}",
+                    String::from_utf8_lossy(text)
+                );
+                at = end;
+            }
+        }
+    }
+
+    fn check(text: &[u8]) -> u32 {
+        let window: &[u8; SIZE] = text.first_chunk().unwrap();
+        let mut found = 0;
+        for (scanner, starts) in [
+            (Scanner::Cl100k, starts::<3, false>(window)),
+            (Scanner::Qwen2, starts::<1, false>(window)),
+            (Scanner::O200k, starts::<3, true>(window)),
+            (Scanner::Tekken, starts::<1, true>(window)),
+        ] {
+            found += starts.count_ones();
+            scanner.visit(Compare(text, starts));
+        }
+        found
+    }
+
+    #[test]
+    fn settled_pieces_are_those_of_the_single_scanner() {
+        let atoms = [
+            "a",
+            "B",
+            "word",
+            "Word",
+            "HTTPServer",
+            "x",
+            " ",
+            "  ",
+            "   ",
+            "\n",
+            "\r\n",
+            "\n\n",
+            "\t",
+            "\t\t",
+            "\u{b}",
+            "1",
+            "12",
+            "123",
+            "12345678",
+            ".",
+            "(",
+            "!=",
+            "//",
+            "/",
+            "*/\n/",
+            ");\n",
+            "_",
+            "\0",
+            "\u{7f}",
+            "'",
+            "'s",
+            "é",
+            "你",
+            "\u{a0}",
+            "\u{85}",
+            " (",
+            "\n  ",
+            " \n \n ",
+        ];
+        let mut random = Random::new(17);
+        let mut found = 0;
+        for round in 0..60_000 {
+            let kinds = 2 + random.below(if round % 2 == 0 { 6 } else { atoms.len() - 2 });
+            let first = random.below(atoms.len());
+            let mut text = String::new();
+            while text.len() < SIZE + 20 {
+                text.push_str(atoms[(first + random.below(kinds) * 7) % atoms.len()]);
+            }
+            if text.is_char_boundary(SIZE) || round % 5 == 0 {
+                found += check(text.as_bytes());
+            }
+        }
+        assert!(found > 1_000_000, "{found}");
+    }
+
+    #[test]
+    fn every_short_arrangement_of_the_classes() {
+        let bytes = *b"aA1 \n\t./";
+        let mut number = 0usize;
+        // All strings of six of these, packed ten to a window with a letter between.
+        while number < bytes.len().pow(6) {
+            let mut text = Vec::new();
+            while text.len() < SIZE + 8 {
+                let mut rest = number;
+                for _ in 0..6 {
+                    text.push(bytes[rest % bytes.len()]);
+                    rest /= bytes.len();
+                }
+                number += 1;
+                text.push(b'b');
+            }
+            check(&text);
+        }
+    }
+}
