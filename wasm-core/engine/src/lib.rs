@@ -4,12 +4,15 @@
 //! `formats` read a file into a `definition`; `tokenizer` builds tables from it; a text then goes
 //! through `added` tokens, `normalize`, `split`, `model` and `post`; ids come back through `decode`.
 
+pub mod decode;
 pub mod definition;
+pub mod encoding;
 pub mod error;
 pub mod formats;
 pub mod normalize;
 #[cfg(test)]
 mod oracle;
+pub mod post;
 pub mod split;
 pub mod text;
 pub mod unicode;

@@ -1,4 +1,5 @@
 //! The slow, obvious version of each fast path: what tests and fuzzers hold it against.
 
+pub mod decode;
 pub mod random;
 pub mod split;
