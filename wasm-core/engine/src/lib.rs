@@ -4,16 +4,19 @@
 //! `formats` read a file into a `definition`; `tokenizer` builds tables from it; a text then goes
 //! through `added` tokens, `normalize`, `split`, `model` and `post`; ids come back through `decode`.
 
+pub mod added;
 pub mod decode;
 pub mod definition;
 pub mod encoding;
 pub mod error;
 pub mod formats;
+pub mod model;
 pub mod normalize;
 #[cfg(test)]
 mod oracle;
 pub mod post;
 pub mod split;
 pub mod text;
+pub mod tokenizer;
 pub mod unicode;
 pub mod vocab;

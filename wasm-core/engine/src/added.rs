@@ -1,0 +1,306 @@
+//! Added tokens: found in the text before the model sees it.
+//!
+//! Two automata look for them: one in the text as it came, one in each stretch in between after
+//! normalisation. The reference's rules for what surrounds a match (`lstrip`, `rstrip`,
+//! `single_word`) are followed to the letter, also where they make two matches overlap.
+
+use crate::definition::AddedToken;
+use crate::error::{Error, Result};
+use crate::unicode::is_rust_word;
+use crate::vocab::Vocab;
+use aho_corasick::{AhoCorasick, MatchKind};
+use std::collections::{HashMap, HashSet};
+
+/// A stretch of text, or a token found in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    pub start: usize,
+    pub end: usize,
+    pub id: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Known {
+    token: AddedToken,
+    id: u32,
+    /// The content after normalisation, where that changes it: what is matched, and what decoding
+    /// starts from.
+    normalized: Option<String>,
+}
+
+impl Known {
+    fn text(&self) -> &str {
+        self.normalized.as_deref().unwrap_or(&self.token.content)
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct AddedTokens {
+    known: Vec<Known>,
+    by_content: HashMap<String, u32>,
+    by_id: HashMap<u32, usize>,
+    special: HashSet<String>,
+    raw: Option<Matcher>,
+    normalized: Option<Matcher>,
+}
+
+impl AddedTokens {
+    pub fn new(
+        definitions: &[AddedToken],
+        vocab: &Vocab,
+        normalize: impl Fn(&str) -> Result<String>,
+    ) -> Result<Self> {
+        let mut added = Self::default();
+        // A token that the model does not know is numbered behind the model's, in the order of the
+        // file; the id that the file states is not asked, as in the reference.
+        let too_many = || Error::limit("more tokens than ids");
+        let mut next_id = u32::try_from(vocab.len()).map_err(|_| too_many())?;
+        for definition in definitions {
+            if definition.content.is_empty() {
+                continue;
+            }
+            let known = added.by_content.get(&definition.content).copied();
+            let id = match known.or_else(|| vocab.id(&definition.content)) {
+                Some(id) => id,
+                None => {
+                    let id = next_id;
+                    next_id = next_id.checked_add(1).ok_or_else(too_many)?;
+                    id
+                }
+            };
+            let normalized = match definition.normalized {
+                true => Some(normalize(&definition.content)?).filter(|n| *n != definition.content),
+                false => None,
+            };
+            added.by_content.insert(definition.content.clone(), id);
+            if definition.special {
+                added.special.insert(definition.content.clone());
+            }
+            let entry = Known { token: definition.clone(), id, normalized };
+            match added.by_id.get(&id).and_then(|&at| added.known.get_mut(at)) {
+                Some(place) => *place = entry,
+                None => {
+                    added.by_id.insert(id, added.known.len());
+                    added.known.push(entry);
+                }
+            }
+        }
+        added.raw = Matcher::new(&added.known, false)?;
+        added.normalized = Matcher::new(&added.known, true)?;
+        Ok(added)
+    }
+
+    pub fn matches_raw(&self) -> bool {
+        self.raw.is_some()
+    }
+
+    pub fn matches_normalized(&self) -> bool {
+        self.normalized.is_some()
+    }
+
+    /// Cuts the text as it came.
+    pub fn find_raw(&self, text: &str, out: &mut Vec<Segment>) {
+        self.find(self.raw.as_ref(), text, out);
+    }
+
+    /// Cuts a stretch of normalised text.
+    pub fn find_normalized(&self, text: &str, out: &mut Vec<Segment>) {
+        self.find(self.normalized.as_ref(), text, out);
+    }
+
+    pub fn id(&self, content: &str) -> Option<u32> {
+        self.by_content.get(content).copied()
+    }
+
+    /// What decoding starts from, for an added token.
+    pub fn text(&self, id: u32) -> Option<&str> {
+        self.known.get(*self.by_id.get(&id)?).map(Known::text)
+    }
+
+    pub fn is_special(&self, text: &str) -> bool {
+        self.special.contains(text)
+    }
+
+    /// All of them with their effective ids.
+    pub fn iter(&self) -> impl Iterator<Item = (&AddedToken, u32)> {
+        self.known.iter().map(|known| (&known.token, known.id))
+    }
+
+    /// Every content that has an id, including contents whose id another one has taken over.
+    pub fn contents(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.by_content.iter().map(|(content, &id)| (content.as_str(), id))
+    }
+
+    fn find(&self, matcher: Option<&Matcher>, text: &str, out: &mut Vec<Segment>) {
+        out.clear();
+        let mut done = 0;
+        if let Some(matcher) = matcher {
+            for found in matcher.automaton.find_iter(text) {
+                let known = matcher.owners.get(found.pattern().as_usize());
+                let Some(known) = known.and_then(|&at| self.known.get(at)) else { continue };
+                let (mut start, mut end) = (found.start(), found.end());
+                let before = text.get(..start).unwrap_or_default();
+                let after = text.get(end..).unwrap_or_default();
+                if known.token.single_word
+                    && (before.chars().next_back().is_some_and(is_rust_word)
+                        || after.chars().next().is_some_and(is_rust_word))
+                {
+                    continue;
+                }
+                if known.token.lstrip {
+                    // Not into what the previous match has taken.
+                    start = before.trim_end().len().max(done);
+                }
+                if known.token.rstrip {
+                    end += after.len() - after.trim_start().len();
+                }
+                if done < start {
+                    out.push(Segment { start: done, end: start, id: None });
+                }
+                out.push(Segment { start, end, id: Some(known.id) });
+                done = end;
+            }
+        }
+        if done != text.len() {
+            out.push(Segment { start: done, end: text.len(), id: None });
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Matcher {
+    automaton: AhoCorasick,
+    /// Which token each pattern belongs to.
+    owners: Vec<usize>,
+}
+
+impl Matcher {
+    fn new(known: &[Known], normalized: bool) -> Result<Option<Self>> {
+        let (owners, patterns): (Vec<usize>, Vec<&str>) = known
+            .iter()
+            .enumerate()
+            .filter(|(_, known)| known.token.normalized == normalized)
+            .map(|(at, known)| (at, known.text()))
+            .unzip();
+        if patterns.is_empty() {
+            return Ok(None);
+        }
+        let mut seen = HashSet::new();
+        for pattern in &patterns {
+            if pattern.is_empty() {
+                return Err(Error::unsupported(
+                    "added_tokens:empty",
+                    "an added token is empty after normalisation",
+                )
+                .at_path("$.added_tokens"));
+            }
+            if !seen.insert(pattern) {
+                return Err(Error::unsupported(
+                    "added_tokens:duplicate",
+                    format!("two added tokens are both {pattern:?} after normalisation"),
+                )
+                .at_path("$.added_tokens"));
+            }
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&patterns)
+            .map_err(|error| Error::limit(format!("too many added tokens: {error}")))?;
+        Ok(Some(Self { automaton, owners }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(content: &str) -> AddedToken {
+        AddedToken {
+            id: 0,
+            content: content.into(),
+            single_word: false,
+            lstrip: false,
+            rstrip: false,
+            normalized: false,
+            special: true,
+        }
+    }
+
+    fn find(tokens: &[AddedToken], text: &str) -> Vec<(usize, usize, Option<u32>)> {
+        let added =
+            AddedTokens::new(tokens, &Vocab::new(), |text| Ok(text.to_lowercase())).unwrap();
+        let mut out = Vec::new();
+        if added.matches_raw() {
+            added.find_raw(text, &mut out);
+        } else {
+            added.find_normalized(text, &mut out);
+        }
+        out.iter().map(|s| (s.start, s.end, s.id)).collect()
+    }
+
+    #[test]
+    fn the_longest_of_the_leftmost_wins() {
+        let tokens = [token("<a>"), token("<a><b>"), token("<b>")];
+        assert_eq!(
+            find(&tokens, "x<a><b>y<b>"),
+            [(0, 1, None), (1, 7, Some(1)), (7, 8, None), (8, 11, Some(2))]
+        );
+        assert_eq!(find(&tokens, ""), []);
+    }
+
+    #[test]
+    fn strips_take_white_space_from_their_neighbours() {
+        let tokens =
+            [AddedToken { lstrip: true, ..token("L") }, AddedToken { rstrip: true, ..token("R") }];
+        assert_eq!(find(&tokens, "a \u{3000}L b"), [(0, 1, None), (1, 6, Some(0)), (6, 8, None)]);
+        assert_eq!(find(&tokens, "a R  b"), [(0, 2, None), (2, 5, Some(1)), (5, 6, None)]);
+        // R has taken the spaces already: L must not take them again.
+        assert_eq!(find(&tokens, "R  L"), [(0, 3, Some(1)), (3, 4, Some(0))]);
+    }
+
+    #[test]
+    fn a_match_inside_stripped_space_overlaps_as_in_the_reference() {
+        let tokens = [AddedToken { rstrip: true, ..token("R") }, token(" B")];
+        assert_eq!(find(&tokens, "R  B"), [(0, 3, Some(0)), (2, 4, Some(1))]);
+    }
+
+    #[test]
+    fn a_single_word_has_no_word_characters_beside_it() {
+        let tokens = [AddedToken { single_word: true, ..token("END") }];
+        assert_eq!(find(&tokens, "xEND"), [(0, 4, None)]);
+        assert_eq!(find(&tokens, "END_"), [(0, 4, None)]);
+        assert_eq!(find(&tokens, "-END!"), [(0, 1, None), (1, 4, Some(0)), (4, 5, None)]);
+    }
+
+    #[test]
+    fn normalised_tokens_match_their_normalised_form() {
+        let tokens = [AddedToken { normalized: true, ..token("<TAG>") }];
+        assert_eq!(find(&tokens, "<tag>"), [(0, 5, Some(0))]);
+        assert_eq!(find(&tokens, "<TAG>"), [(0, 5, None)]);
+    }
+
+    #[test]
+    fn ids_follow_the_vocabulary_then_the_order() {
+        let mut vocab = Vocab::new();
+        vocab.insert("a", 0).unwrap();
+        vocab.insert("b", 9).unwrap();
+        let added = AddedTokens::new(
+            &[token("x"), token("b"), token(""), token("y"), token("x")],
+            &vocab,
+            |t| Ok(t.to_owned()),
+        )
+        .unwrap();
+        assert_eq!([added.id("x"), added.id("b"), added.id("y")], [Some(2), Some(9), Some(3)]);
+        assert_eq!(added.text(9), Some("b"));
+        assert!(added.is_special("x"));
+    }
+
+    #[test]
+    fn two_tokens_that_normalise_alike_are_refused() {
+        let tokens = [
+            AddedToken { normalized: true, ..token("A") },
+            AddedToken { normalized: true, ..token("a") },
+        ];
+        assert!(AddedTokens::new(&tokens, &Vocab::new(), |t| Ok(t.to_lowercase())).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! What a byte-level vocabulary says about itself, learned once by encoding every token's text.
+//!
+//! **Which merges can happen.** Files of the newer kind list every pair that makes a token, several
+//! for each. Only one of them is ever applied: when two neighbours merge into a token, nothing has
+//! crossed the borders of its text before, so its inside was merged exactly as that text would be
+//! on its own, and encoding a text on its own ends in one way. So a merge that is not the last one
+//! of its product's text, encoded alone, can be left out, and the table becomes half as large,
+//! which is half as many cache misses in the innermost loop.
+//!
+//! **What the cache starts from.** The ids of the tokens' texts: not always the token itself, as
+//! not every token can be reached.
+
+use super::bytes::ByteUnits;
+use super::cache::{Key, PieceCache, MAX_KEY};
+use super::merge::Merger;
+use super::pairs::{PairTable, NONE};
+use crate::definition::Merge;
+use crate::split::byte_level::byte_of_char;
+use crate::vocab::Vocab;
+use std::collections::{HashMap, HashSet};
+
+/// Tokens beyond this many would only push more frequent ones out of the cache.
+const SEEDED: u32 = 1 << 16;
+
+/// What [`learn`] finds beside the merges.
+#[derive(Debug, Default)]
+pub struct Learned {
+    pub seed: PieceCache,
+    /// Tokens that merging their text does not lead to: a model that looks whole pieces up first
+    /// finds them all the same.
+    pub strays: HashMap<Vec<u8>, u32>,
+}
+
+/// Leaves only the merges that can happen in `merges` and `pairs`, whose ranks are still places in
+/// `merges`.
+pub fn learn(
+    vocab: &Vocab,
+    merges: &mut Vec<Merge>,
+    pairs: &mut PairTable,
+    bytes: &mut ByteUnits,
+    ignore_merges: bool,
+) -> Learned {
+    let mut learned = Learned::default();
+    let mut merger = Merger::default();
+    let mut happens = vec![false; merges.len()];
+    let (mut ids, mut piece) = (Vec::new(), Vec::new());
+    let mut entries: Vec<(&str, u32)> = vocab.iter().collect();
+    // Small ids are the frequent tokens: they come last and win a conflict in the cache.
+    entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.1));
+    for (text, id) in entries {
+        piece.clear();
+        let mut chars = text.chars();
+        piece.extend(chars.by_ref().map_while(byte_of_char));
+        if piece.is_empty() || chars.next().is_some() || piece.len() != text.chars().count() {
+            continue;
+        }
+        ids.clear();
+        let last = bytes.merge(pairs, &mut merger, &piece, &mut ids);
+        if ids.len() == 1 && last != NONE {
+            if let Some(place) = happens.get_mut(last as usize) {
+                *place = true;
+            }
+        }
+        if ignore_merges && ids != [id] {
+            learned.strays.insert(piece.clone(), id);
+        }
+        if id < SEEDED && piece.len() <= MAX_KEY {
+            let whole = [id];
+            let ids = if ignore_merges { &whole[..] } else { &ids[..] };
+            learned.seed.insert_short(Key::new(&piece, 0, piece.len()), ids);
+        }
+    }
+    if texts_are_told_apart_by_id(vocab) {
+        let mut rank = 0;
+        merges.retain(|_| {
+            rank += 1;
+            happens.get(rank - 1).copied().unwrap_or(true)
+        });
+        *pairs = PairTable::new(merges);
+        bytes.rank_first_round(pairs);
+    }
+    learned
+}
+
+/// Merges know their parts by id, so the argument above needs one text for each.
+fn texts_are_told_apart_by_id(vocab: &Vocab) -> bool {
+    let mut seen = HashSet::with_capacity(vocab.len());
+    vocab.iter().all(|(_, id)| seen.insert(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::random::Random;
+    use crate::split::byte_level::CHAR_OF_BYTE;
+
+    #[test]
+    fn merges_that_are_left_out_never_happen() {
+        let mut random = Random::new(21);
+        let mut left_out = 0;
+        for _ in 0..150 {
+            let mut vocab = Vocab::new();
+            for (id, c) in (0..).zip(CHAR_OF_BYTE) {
+                vocab.insert(&c.to_string(), id).unwrap();
+            }
+            // Several pairs for one product, in any order.
+            let mut known: Vec<u32> = b"abc".iter().map(|&b| u32::from(b)).collect();
+            let mut merges = Vec::new();
+            for _ in 0..random.below(60) {
+                let (left, right) = (*random.pick(&known), *random.pick(&known));
+                let text = format!("{}{}", vocab.text(left).unwrap(), vocab.text(right).unwrap());
+                if text.len() > 12 {
+                    continue;
+                }
+                let product = vocab.id(&text).unwrap_or(vocab.id_bound());
+                vocab.insert(&text, product).unwrap();
+                known.push(product);
+                merges.push(Merge { left, right, product });
+            }
+            for at in (1..merges.len()).rev() {
+                merges.swap(at, random.below(at + 1));
+            }
+            let full = PairTable::ranked(&merges);
+            let mut pairs = PairTable::ranked(&merges);
+            let full_bytes = ByteUnits::new(&vocab, &full).unwrap();
+            let mut bytes = ByteUnits::new(&vocab, &pairs).unwrap();
+            let before = merges.len();
+            learn(&vocab, &mut merges, &mut pairs, &mut bytes, false);
+            left_out += before - merges.len();
+            let mut merger = Merger::default();
+            for _ in 0..60 {
+                let text: Vec<u8> =
+                    (0..random.below(70)).map(|_| b'a' + random.below(3) as u8).collect();
+                let (mut expected, mut got) = (Vec::new(), Vec::new());
+                full_bytes.merge(&full, &mut merger, &text, &mut expected);
+                bytes.merge(&pairs, &mut merger, &text, &mut got);
+                assert_eq!(got, expected);
+            }
+        }
+        assert!(left_out > 500, "{left_out}");
+    }
+}

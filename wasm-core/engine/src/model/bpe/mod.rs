@@ -1,0 +1,170 @@
+//! Byte-pair encoding by listed merges.
+//!
+//! Two ways lead to the same ids. The way of *characters* follows the reference step by step and
+//! serves every file: characters become symbols (`units`), symbols are merged (`merge`). The way of
+//! *bytes* is for byte-level vocabularies: it starts from the raw bytes, before they were spelled in
+//! the byte alphabet, and remembers pieces in a `cache`.
+
+pub mod bytes;
+pub mod cache;
+pub mod joins;
+pub mod learn;
+pub mod merge;
+pub mod pairs;
+pub mod queue;
+pub mod units;
+
+use crate::definition::Bpe as Definition;
+use crate::vocab::Vocab;
+use bytes::ByteUnits;
+use cache::{Key, PieceCache, MAX_KEY};
+use joins::Joins;
+use learn::Learned;
+use merge::Merger;
+use pairs::PairTable;
+use std::collections::HashMap;
+use units::{Symbol, Units};
+
+#[derive(Debug)]
+pub struct Bpe {
+    pub vocab: Vocab,
+    pairs: PairTable,
+    units: Units,
+    /// `None` where single bytes are missing from the vocabulary, so that the way of bytes would
+    /// have to know about unknown ones.
+    bytes: Option<ByteUnits>,
+    /// Whole pieces that are tokens although no merges lead to them.
+    strays: HashMap<Vec<u8>, u32>,
+    /// `None` where a piece has to be merged as a whole.
+    joins: Option<Joins>,
+    ignore_merges: bool,
+    /// What a new cache starts from: the vocabulary, with what encoding it gives.
+    seed: PieceCache,
+}
+
+/// What encoding writes to, kept from call to call; belongs to one tokenizer.
+#[derive(Debug)]
+pub struct BpeScratch {
+    merger: Merger,
+    /// The ids of the piece that was merged last.
+    missed: Vec<u32>,
+    symbols: Vec<Symbol>,
+    cache: PieceCache,
+}
+
+/// A token of a piece: its id and the bytes of the piece it covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    pub id: u32,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Bpe {
+    /// `byte_level`: pieces reach the model spelled in the byte alphabet.
+    pub fn new(definition: Definition, byte_level: bool) -> Self {
+        let mut pairs = PairTable::ranked(&definition.merges);
+        let units = Units::new(&definition);
+        let decorated =
+            definition.continuing_subword_prefix.as_ref().is_some_and(|p| !p.is_empty())
+                || definition.end_of_word_suffix.as_ref().is_some_and(|s| !s.is_empty());
+        let mut bytes = match byte_level && !decorated {
+            true => ByteUnits::new(&definition.vocab, &pairs),
+            false => None,
+        };
+        let joins = if bytes.is_some() { None } else { Joins::new(&definition) };
+        let Definition { vocab, mut merges, ignore_merges, .. } = definition;
+        let Learned { seed, strays } = match &mut bytes {
+            Some(bytes) => learn::learn(&vocab, &mut merges, &mut pairs, bytes, ignore_merges),
+            None if joins.is_some() => Learned::default(),
+            None => Learned { seed: PieceCache::none(), strays: HashMap::new() },
+        };
+        Self { vocab, pairs, units, bytes, strays, joins, ignore_merges, seed }
+    }
+
+    pub fn scratch(&self) -> BpeScratch {
+        BpeScratch {
+            merger: Merger::default(),
+            missed: Vec::new(),
+            symbols: Vec::new(),
+            cache: self.seed.clone(),
+        }
+    }
+
+    /// The way of characters, with the bytes that each token covers.
+    pub fn tokens(&self, scratch: &mut BpeScratch, piece: &str, out: &mut Vec<Token>) {
+        if self.ignore_merges {
+            if let Some(id) = self.vocab.id(piece) {
+                out.push(Token { id, start: 0, end: piece.len() as u32 });
+                return;
+            }
+        }
+        self.merge_symbols(scratch, piece);
+        // The reference adds up the lengths of symbols, so a dropped character shifts the rest.
+        let mut end = 0;
+        let mut symbols = scratch.symbols.iter();
+        let firsts = &scratch.merger.firsts;
+        for (n, &id) in scratch.merger.ids.iter().enumerate() {
+            let first = firsts.get(n).copied().unwrap_or_default();
+            let after = firsts.get(n + 1).map_or(scratch.symbols.len(), |&f| f as usize);
+            let start = end;
+            for symbol in symbols.by_ref().take(after.saturating_sub(first as usize)) {
+                end += symbol.len;
+            }
+            out.push(Token { id, start, end });
+        }
+    }
+
+    /// The way of characters, ids only.
+    pub fn ids(&self, scratch: &mut BpeScratch, piece: &str, out: &mut Vec<u32>) {
+        if self.ignore_merges {
+            if let Some(id) = self.vocab.id(piece) {
+                out.push(id);
+                return;
+            }
+        }
+        let Some(joins) = &self.joins else {
+            self.merge_symbols(scratch, piece);
+            out.extend_from_slice(&scratch.merger.ids);
+            return;
+        };
+        joins.parts(piece, |start, end| self.part_ids(scratch, piece, start, end, out));
+    }
+
+    /// The ids of a part that nothing connects with its neighbours.
+    fn part_ids(
+        &self,
+        scratch: &mut BpeScratch,
+        piece: &str,
+        start: usize,
+        end: usize,
+        out: &mut Vec<u32>,
+    ) {
+        let len = end - start;
+        let key = (len <= MAX_KEY).then(|| Key::new(piece.as_bytes(), start, len));
+        if let Some(key) = key {
+            let (ids, count) = scratch.cache.short(key);
+            if count > 0 {
+                out.extend_from_slice(ids.get(..count).unwrap_or_default());
+                return;
+            }
+        }
+        let part = piece.get(start..end).unwrap_or_default();
+        let known = scratch.cache.rest(key, part.as_bytes());
+        if !known.is_empty() {
+            out.extend_from_slice(known);
+            return;
+        }
+        self.merge_symbols(scratch, part);
+        let ids = &scratch.merger.ids;
+        out.extend_from_slice(ids);
+        scratch.cache.insert(key, part.as_bytes(), ids);
+    }
+
+    fn merge_symbols(&self, scratch: &mut BpeScratch, piece: &str) {
+        self.units.symbols(&self.vocab, piece, &mut scratch.symbols);
+        scratch.merger.ids.clear();
+        scratch.merger.ids.extend(scratch.symbols.iter().map(|symbol| symbol.id));
+        scratch.merger.run(&self.pairs);
+    }
+}

@@ -1,0 +1,3 @@
+//! From a piece of text to ids.
+
+pub mod bpe;

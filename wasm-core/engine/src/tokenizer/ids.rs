@@ -1,0 +1,215 @@
+//! The fast way: ids and nothing else.
+
+use super::{admit, Route, Scratch, Tokenizer, Workspace};
+use crate::error::{Error, Result};
+use crate::split::scan::PieceScan;
+use crate::text::AlignedText;
+
+impl Tokenizer {
+    /// Appends the ids of `text` to `out`.
+    pub fn encode_ids(
+        &self,
+        scratch: &mut Scratch,
+        text: &str,
+        add_special: bool,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let Some(frame) = self.post.frame(add_special) else {
+            out.extend(self.encode_full(scratch, text, None, add_special)?.ids);
+            return Ok(());
+        };
+        out.extend_from_slice(&frame.prefix);
+        self.text_ids(scratch, text, out)?;
+        out.extend_from_slice(&frame.suffix);
+        Ok(())
+    }
+
+    /// Appends the ids of a pair of texts to `out`.
+    pub fn encode_pair_ids(
+        &self,
+        scratch: &mut Scratch,
+        first: &str,
+        second: &str,
+        add_special: bool,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let Some(frame) = self.post.pair_frame(add_special) else {
+            out.extend(self.encode_full(scratch, first, Some(second), add_special)?.ids);
+            return Ok(());
+        };
+        out.extend_from_slice(&frame.prefix);
+        self.text_ids(scratch, first, out)?;
+        out.extend_from_slice(&frame.middle);
+        self.text_ids(scratch, second, out)?;
+        out.extend_from_slice(&frame.suffix);
+        Ok(())
+    }
+
+    /// Appends the ids of all texts; `bounds` gets where each begins, and the end of the last.
+    pub fn encode_batch_ids(
+        &self,
+        scratch: &mut Scratch,
+        texts: &[&str],
+        add_special: bool,
+        out: &mut Vec<u32>,
+        bounds: &mut Vec<u32>,
+    ) -> Result<()> {
+        let bound = |out: &[u32]| {
+            u32::try_from(out.len()).map_err(|_| Error::limit("a batch of more than 2^32 ids"))
+        };
+        bounds.push(bound(out)?);
+        if self.post.frame(add_special).is_some() {
+            for text in texts {
+                self.encode_ids(scratch, text, add_special, out)?;
+                bounds.push(bound(out)?);
+            }
+            return Ok(());
+        }
+        let batch = self.process_batch(scratch, texts, add_special)?;
+        for encoding in batch {
+            out.extend(encoding.ids);
+            bounds.push(bound(out)?);
+        }
+        Ok(())
+    }
+
+    /// The ids of one text, without what the post-processor adds.
+    fn text_ids(&self, scratch: &mut Scratch, text: &str, out: &mut Vec<u32>) -> Result<()> {
+        admit(text.len())?;
+        let Some(workspace) = scratch.workspace(self) else {
+            return Err(Error::internal("no workspace"));
+        };
+        if !self.added.matches_raw() {
+            return self.stretch_ids(workspace, text, 0, out);
+        }
+        let mut segments = std::mem::take(&mut workspace.raw);
+        self.added.find_raw(text, &mut segments);
+        let result = segments.iter().try_for_each(|segment| match segment.id {
+            Some(id) => {
+                // A match may be empty after overlaps; the reference drops empty pieces.
+                if segment.start < segment.end {
+                    out.push(id);
+                }
+                Ok(())
+            }
+            None => {
+                let stretch = text.get(segment.start..segment.end).unwrap_or_default();
+                self.stretch_ids(workspace, stretch, segment.start, out)
+            }
+        });
+        workspace.raw = segments;
+        result
+    }
+
+    /// A stretch without raw added tokens, which begins at `origin` of the text.
+    fn stretch_ids(
+        &self,
+        workspace: &mut Workspace,
+        stretch: &str,
+        origin: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        if stretch.is_empty() {
+            return Ok(());
+        }
+        if let Route::Steps { track: true } = self.route {
+            return self.tracked_ids(workspace, stretch, origin, out);
+        }
+        let normalized = self.normalizers.apply_plain(stretch)?;
+        admit(normalized.len())?;
+        if !self.added.matches_normalized() {
+            return self.piece_ids(workspace, &normalized, origin, out);
+        }
+        let mut segments = std::mem::take(&mut workspace.normalized);
+        self.added.find_normalized(&normalized, &mut segments);
+        let result = segments.iter().try_for_each(|segment| match segment.id {
+            Some(id) => {
+                if segment.start < segment.end {
+                    out.push(id);
+                }
+                Ok(())
+            }
+            None => {
+                let piece = normalized.get(segment.start..segment.end).unwrap_or_default();
+                self.piece_ids(workspace, piece, origin, out)
+            }
+        });
+        workspace.normalized = segments;
+        result
+    }
+
+    /// Normalised text between added tokens.
+    fn piece_ids(
+        &self,
+        workspace: &mut Workspace,
+        piece: &str,
+        origin: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        match &self.route {
+            Route::Scanner(scanner) => {
+                scanner.visit(ScanPieces {
+                    tokenizer: self,
+                    workspace,
+                    text: piece.as_bytes(),
+                    out,
+                });
+            }
+            Route::Ranges(plan) => {
+                workspace.ranges.clear();
+                plan.split_into(piece, &mut workspace.ranges)?;
+                self.bpe.encode_ranges(
+                    &mut workspace.bpe,
+                    piece.as_bytes(),
+                    &workspace.ranges,
+                    out,
+                );
+            }
+            Route::Steps { .. } => {
+                let text = AlignedText::new(piece, origin, false);
+                for part in self.pre_tokenizers.apply(vec![text])? {
+                    self.bpe.ids(&mut workspace.bpe, part.as_str(), out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The step-by-step way with origins, for the few pipelines that ask for them.
+    fn tracked_ids(
+        &self,
+        workspace: &mut Workspace,
+        stretch: &str,
+        origin: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let text = AlignedText::new(stretch, origin, true);
+        for piece in self.normalized_pieces(text)? {
+            match piece.id {
+                Some(id) => out.push(id),
+                None => {
+                    for part in self.pre_tokenizers.apply(vec![piece.text])? {
+                        self.bpe.ids(&mut workspace.bpe, part.as_str(), out);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hot loop, once for each pattern: the scanner is known when it is compiled.
+struct ScanPieces<'a> {
+    tokenizer: &'a Tokenizer,
+    workspace: &'a mut Workspace,
+    text: &'a [u8],
+    out: &'a mut Vec<u32>,
+}
+
+impl crate::split::scan::ScanVisitor for ScanPieces<'_> {
+    type Output = ();
+
+    fn visit<S: PieceScan>(self, scan: &S) {
+        self.tokenizer.bpe.encode_pieces(&mut self.workspace.bpe, scan, self.text, self.out);
+    }
+}

@@ -1,0 +1,127 @@
+//! What a file holds, for people and for hosts.
+
+use super::{Route, Tokenizer};
+use crate::definition::{Definition, Model, PostProcessor};
+use serde_json::{json, Value};
+
+/// Kept from the definition, whose parts have become tables.
+#[derive(Debug)]
+pub struct Summary {
+    format: &'static str,
+    normalizers: Vec<String>,
+    pre_tokenizers: Vec<String>,
+    post_processors: Option<Vec<String>>,
+    decoders: Option<Vec<String>>,
+    merges: usize,
+    flags: Vec<&'static str>,
+    truncation: Option<usize>,
+    /// The length to pad to, if it does not depend on the batch.
+    padding: Option<Option<usize>>,
+    roles: Vec<(&'static str, String, u32)>,
+}
+
+impl Summary {
+    pub fn new(definition: &Definition) -> Self {
+        let Model::Bpe(bpe) = &definition.model;
+        let flags = [
+            (bpe.byte_fallback, "byte_fallback"),
+            (bpe.fuse_unk, "fuse_unk"),
+            (bpe.ignore_merges, "ignore_merges"),
+        ];
+        Self {
+            format: definition.format,
+            normalizers: definition.normalizer.iter().map(short).collect(),
+            pre_tokenizers: definition.pre_tokenizer.iter().map(short).collect(),
+            post_processors: definition
+                .post_processor
+                .as_ref()
+                .map(|p| p.iter().map(kind).collect()),
+            decoders: definition.decoder.as_ref().map(|d| d.iter().map(short).collect()),
+            merges: bpe.merges.len(),
+            flags: flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).collect(),
+            truncation: definition.truncation.as_ref().map(|t| t.max_length),
+            padding: definition.padding.as_ref().map(|padding| padding.length),
+            roles: roles(definition),
+        }
+    }
+}
+
+/// The tokens that the file itself gives a part to play. A name such as `<s>` says nothing.
+fn roles(definition: &Definition) -> Vec<(&'static str, String, u32)> {
+    let Model::Bpe(bpe) = &definition.model;
+    let mut found = Vec::new();
+    if let Some((id, text)) = bpe.unk.and_then(|id| Some((id, bpe.vocab.text(id)?))) {
+        found.push(("unk", text.to_owned(), id));
+    }
+    if let Some(padding) = &definition.padding {
+        found.push(("pad", padding.pad_token.clone(), padding.pad_id));
+    }
+    for step in definition.post_processor.iter().flatten() {
+        if let PostProcessor::Roberta { sep, cls, .. } | PostProcessor::Bert { sep, cls } = step {
+            found.push(("sep", sep.0.clone(), sep.1));
+            found.push(("cls", cls.0.clone(), cls.1));
+        }
+    }
+    found
+}
+
+/// A component as its Debug form, cut where a pattern gets long.
+fn short(component: &impl std::fmt::Debug) -> String {
+    const LIMIT: usize = 120;
+    let text = format!("{component:?}");
+    match text.char_indices().nth(LIMIT) {
+        Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// The name of a component without its fields, which for templates are long.
+fn kind(component: &impl std::fmt::Debug) -> String {
+    let text = format!("{component:?}");
+    text.split([' ', '(', '{']).next().unwrap_or_default().to_owned()
+}
+
+impl Tokenizer {
+    /// A JSON object; see docs/abi.md for its keys.
+    pub fn info_json(&self) -> String {
+        let mut added: Vec<_> = self.added.iter().collect();
+        added.sort_by_key(|(_, id)| *id);
+        let added: Vec<Value> = added
+            .into_iter()
+            .map(|(token, id)| {
+                json!({
+                    "id": id,
+                    "content": token.content,
+                    "special": token.special,
+                    "normalized": token.normalized,
+                    "lstrip": token.lstrip,
+                    "rstrip": token.rstrip,
+                    "single_word": token.single_word,
+                })
+            })
+            .collect();
+        let summary = &self.summary;
+        json!({
+            "format": summary.format,
+            "model": "BPE",
+            "model_flags": summary.flags,
+            "merges": summary.merges,
+            "vocab_size": self.bpe.vocab.len(),
+            "vocab_size_with_added": self.vocab(true).count(),
+            "added_tokens": added,
+            "normalizers": summary.normalizers,
+            "pre_tokenizers": summary.pre_tokenizers,
+            "post_processors": summary.post_processors,
+            "decoders": summary.decoders,
+            "truncation": summary.truncation,
+            "padding": summary.padding.map(|length| json!({"length": length})),
+            "roles": summary.roles,
+            "route": match &self.route {
+                Route::Scanner(scanner) => format!("scanner:{scanner:?}"),
+                Route::Ranges(_) => "ranges".to_owned(),
+                Route::Steps { .. } => "steps".to_owned(),
+            },
+        })
+        .to_string()
+    }
+}

@@ -1,0 +1,199 @@
+//! A tokenizer: a definition turned into tables, and the two ways through them.
+//!
+//! `ids` is the fast way: nothing but ids. `trace` is the way of the reference, which also knows
+//! where each id came from; it serves the callers who ask for offsets, and it is the oracle of the
+//! fast one. Both give the same ids for every text.
+
+mod ids;
+mod info;
+mod trace;
+
+#[cfg(test)]
+mod tests;
+
+use crate::added::AddedTokens;
+use crate::decode::Decoders;
+use crate::definition::{Definition, Model, PreTokenizer, PrependScheme};
+use crate::error::{Error, Result};
+use crate::formats;
+use crate::model::bpe::{Bpe, BpeScratch};
+use crate::normalize::Normalizers;
+use crate::post::Post;
+use crate::split::pattern::Regex;
+use crate::split::{PreTokenizers, RangePlan, Scanner};
+use crate::text::{FindMatches, MAX_TEXT};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use trace::FullEncoding;
+
+/// Immutable once built; may be shared by any number of threads, each with its own [`Scratch`].
+#[derive(Debug)]
+pub struct Tokenizer {
+    /// Tells scratches of different tokenizers apart.
+    serial: u32,
+    added: AddedTokens,
+    normalizers: Normalizers,
+    pre_tokenizers: PreTokenizers,
+    route: Route,
+    bpe: Bpe,
+    post: Post,
+    decoders: Decoders,
+    summary: info::Summary,
+}
+
+/// How text becomes ids when nobody asks where they came from.
+#[derive(Debug)]
+enum Route {
+    /// One known pattern, then bytes.
+    Scanner(Scanner),
+    /// Several steps that only cut, then bytes.
+    Ranges(RangePlan),
+    /// Step by step, as the reference does. `track`: a step asks where its piece began.
+    Steps { track: bool },
+}
+
+impl Tokenizer {
+    /// Reads a file of any served format.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        Self::build(formats::read(bytes)?)
+    }
+
+    pub fn build(definition: Definition) -> Result<Self> {
+        static SERIAL: AtomicU32 = AtomicU32::new(1);
+        let summary = info::Summary::new(&definition);
+        let normalizers = Normalizers::new(&definition.normalizer, &compile)?;
+        let pre_tokenizers = PreTokenizers::new(&definition.pre_tokenizer)?;
+        let post = Post::new(&definition)?;
+        let decoders = Decoders::new(&definition.decoder, &compile)?;
+        // Where something may stand before the first character, the next steps need alignments.
+        let unanchored = normalizers.may_unanchor();
+        let plan = match unanchored {
+            true => None,
+            false => RangePlan::compile(&definition.pre_tokenizer),
+        };
+        let byte_level = plan.is_some();
+        let Definition { added_tokens, pre_tokenizer, model, .. } = definition;
+        let Model::Bpe(bpe) = model;
+        let bpe = Bpe::new(bpe, byte_level);
+        let added = AddedTokens::new(&added_tokens, &bpe.vocab, |text| {
+            normalizers.apply_plain(text).map(std::borrow::Cow::into_owned)
+        })?;
+        let route = match plan {
+            Some(plan) if bpe.serves_bytes() => match plan.single_scanner() {
+                Some(scanner) => Route::Scanner(scanner),
+                None => Route::Ranges(plan),
+            },
+            _ => Route::Steps { track: unanchored || asks_for_origin(&pre_tokenizer, &added) },
+        };
+        Ok(Self {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            added,
+            normalizers,
+            pre_tokenizers,
+            route,
+            bpe,
+            post,
+            decoders,
+            summary,
+        })
+    }
+
+    /// The text of the token, as the file has it. For an added token, what its normalisation left.
+    pub fn id_to_token(&self, id: u32) -> Option<&str> {
+        self.added.text(id).or_else(|| self.bpe.vocab.text(id))
+    }
+
+    pub fn token_to_id(&self, token: &str) -> Option<u32> {
+        self.added.id(token).or_else(|| self.bpe.vocab.id(token))
+    }
+
+    /// Every token with its id: the model's, then the added ones that the model does not have.
+    pub fn vocab(&self, with_added: bool) -> impl Iterator<Item = (&str, u32)> {
+        let model = self.bpe.vocab.iter().filter(move |(text, id)| {
+            // An added token of the same text may have been given another id: the later one counts.
+            !with_added || self.added.id(text).is_none_or(|added| added == *id)
+        });
+        let added = self
+            .added
+            .contents()
+            .filter(move |(text, id)| with_added && self.bpe.vocab.id(text) != Some(*id));
+        model.chain(added)
+    }
+
+    /// Appends the text of `ids` to `out`. Ids that the tokenizer does not have are left out.
+    pub fn decode(&self, ids: &[u32], skip_special: bool, out: &mut String) -> Result<()> {
+        let tokens = ids
+            .iter()
+            .filter_map(|&id| self.id_to_token(id))
+            .filter(|text| !(skip_special && self.added.is_special(text)));
+        out.push_str(&self.decoders.decode_tokens(tokens)?);
+        Ok(())
+    }
+}
+
+/// Whether a step asks where its piece began in the text, after an earlier one may have cut it.
+/// Only then the slow bookkeeping of origins is needed when nobody wants offsets.
+fn asks_for_origin(steps: &[PreTokenizer], added: &AddedTokens) -> bool {
+    steps.iter().enumerate().any(|(n, step)| {
+        matches!(step, PreTokenizer::Metaspace { prepend: PrependScheme::First, .. })
+            && (n > 0 || added.matches_normalized())
+    })
+}
+
+/// Refuses what offsets of 32 bits cannot speak of: a text of `length` bytes, or what a normalizer
+/// made of one.
+fn admit(length: usize) -> Result<()> {
+    if length > MAX_TEXT {
+        return Err(Error::limit(format!(
+            "a text of {length} bytes passes the bound of {MAX_TEXT}: cut it into pieces"
+        )));
+    }
+    Ok(())
+}
+
+fn compile(pattern: &str) -> Result<Box<dyn FindMatches>> {
+    Ok(Box::new(Regex::compile(pattern)?))
+}
+
+/// Caches and buffers of one caller. Serves any number of tokenizers, remembers the last few.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    entries: Vec<(u32, Workspace)>,
+}
+
+/// What encoding with one tokenizer writes to.
+#[derive(Debug)]
+struct Workspace {
+    bpe: BpeScratch,
+    raw: Vec<crate::added::Segment>,
+    normalized: Vec<crate::added::Segment>,
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Scratch {
+    /// A workspace is a few megabytes; a caller that changes between more tokenizers pays for it.
+    const REMEMBERED: usize = 4;
+
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn workspace(&mut self, tokenizer: &Tokenizer) -> Option<&mut Workspace> {
+        let known = self.entries.iter().position(|(serial, _)| *serial == tokenizer.serial);
+        match known {
+            Some(0) => {}
+            Some(at) => self.entries.swap(0, at),
+            None => {
+                self.entries.truncate(Self::REMEMBERED - 1);
+                let workspace = Workspace {
+                    bpe: tokenizer.bpe.scratch(),
+                    raw: Vec::new(),
+                    normalized: Vec::new(),
+                    ranges: Vec::new(),
+                };
+                self.entries.insert(0, (tokenizer.serial, workspace));
+            }
+        }
+        self.entries.first_mut().map(|(_, workspace)| workspace)
+    }
+}
