@@ -90,13 +90,15 @@ class TokenizerError(Exception):
         return text
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Keyword-only arguments are lost by the default pickling of exceptions.
-        return (_rebuild, (type(self), self.message, self.__dict__.copy()))
+        # Keyword-only arguments are lost by the default pickling of exceptions, and `path` is not
+        # in the dictionary of an ImportError, which has a `path` of its own.
+        return (_rebuild, (type(self), self.message, {**self.__dict__, "path": self.path}))
 
 
 def _rebuild(cls: type[TokenizerError], message: str, state: dict[str, object]) -> TokenizerError:
     error = cls(message)
-    error.__dict__.update(state)
+    for name, value in state.items():
+        setattr(error, name, value)
     return error
 
 

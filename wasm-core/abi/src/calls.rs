@@ -1,0 +1,229 @@
+//! What each exported function does, on a session that is its own for the length of the call.
+
+use crate::body::reserve;
+use crate::constants::*;
+use crate::input::{bad, utf8};
+use crate::sessions::Session;
+use crate::tokenizers;
+use pywasmtok_engine::error::{Error, Result};
+use pywasmtok_engine::formats;
+use pywasmtok_engine::tokenizer::Tokenizer;
+
+pub fn input(session: &mut Session, len: u32) -> Result<u32> {
+    let input = &mut session.body.input;
+    let outcome = input.reserve(len as usize);
+    session.block[FIELD_INPUT_PTR] = input.address();
+    session.block[FIELD_INPUT_CAP] = input.capacity() as u32;
+    outcome.map(|()| input.address())
+}
+
+pub fn load(session: &mut Session, len: u32) -> Result<u32> {
+    let bytes = session.body.input.bytes(len as usize)?;
+    tokenizers::insert(Tokenizer::load(bytes)?)
+}
+
+pub fn encode(session: &mut Session, tokenizer: u32, len: u32, flags: u32) -> Result<usize> {
+    let flags = EncodeFlags::read(flags)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let text = utf8(body.input.bytes(len as usize)?)?;
+    body.ids.clear();
+    if flags.details {
+        body.details.clear();
+        let encoding =
+            tokenizer.encode_full(&mut body.scratch, text, None, flags.add_special_tokens)?;
+        body.append(&encoding)?;
+        body.publish_details(session.block);
+    } else {
+        reserve(&mut body.ids, usual_ids(text.len()))?;
+        let add_special = flags.add_special_tokens;
+        tokenizer.encode_ids(&mut body.scratch, text, add_special, &mut body.ids)?;
+    }
+    body.publish_ids(session.block);
+    Ok(body.ids.len())
+}
+
+pub fn encode_pair(
+    session: &mut Session,
+    tokenizer: u32,
+    len_a: u32,
+    len_b: u32,
+    flags: u32,
+) -> Result<usize> {
+    let flags = EncodeFlags::read(flags)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let (len_a, len_b) = (len_a as usize, len_b as usize);
+    let len = len_a.checked_add(len_b).ok_or_else(|| bad("the two lengths overflow"))?;
+    let (a, b) = body.input.bytes(len)?.split_at(len_a);
+    let a = utf8(a).map_err(|error| in_text(0, error))?;
+    let b = utf8(b).map_err(|error| in_text(1, error))?;
+    body.ids.clear();
+    let add_special = flags.add_special_tokens;
+    if flags.details {
+        body.details.clear();
+        let encoding = tokenizer.encode_full(&mut body.scratch, a, Some(b), add_special)?;
+        body.append(&encoding)?;
+        body.publish_details(session.block);
+    } else {
+        reserve(&mut body.ids, usual_ids(len))?;
+        tokenizer.encode_pair_ids(&mut body.scratch, a, b, add_special, &mut body.ids)?;
+    }
+    body.publish_ids(session.block);
+    Ok(body.ids.len())
+}
+
+pub fn encode_batch(
+    session: &mut Session,
+    tokenizer: u32,
+    count: u32,
+    flags: u32,
+) -> Result<usize> {
+    let flags = EncodeFlags::read(flags)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let count = count as usize;
+    let cut = body.input.texts(count)?;
+    let mut texts = Vec::new();
+    reserve(&mut texts, count)?;
+    for (number, bytes) in cut.enumerate() {
+        texts.push(utf8(bytes?).map_err(|error| in_text(number, error))?);
+    }
+    body.ids.clear();
+    body.bounds.clear();
+    reserve(&mut body.bounds, count.saturating_add(1))?;
+    let add_special = flags.add_special_tokens;
+    let (ids, bounds) = (&mut body.ids, &mut body.bounds);
+    if flags.details {
+        body.details.clear();
+        bounds.push(0);
+        let encodings = tokenizer.encode_batch_full(&mut body.scratch, &texts, add_special)?;
+        for encoding in encodings {
+            body.append(&encoding)?;
+            body.bounds.push(body.ids.len() as u32);
+        }
+        body.publish_details(session.block);
+    } else {
+        reserve(ids, usual_ids(texts.iter().map(|text| text.len()).sum()))?;
+        tokenizer.encode_batch_ids(&mut body.scratch, &texts, add_special, ids, bounds)?;
+    }
+    body.publish_ids(session.block);
+    body.publish_bounds(session.block);
+    Ok(body.ids.len())
+}
+
+pub fn decode(session: &mut Session, tokenizer: u32, count: u32, flags: u32) -> Result<usize> {
+    let skip_special = read_flag(flags, DECODE_SKIP_SPECIAL_TOKENS)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let ids = body.input.words(count as usize)?;
+    body.text.clear();
+    tokenizer.decode(ids, skip_special, &mut body.text)?;
+    body.publish_text(session.block);
+    Ok(body.text.len())
+}
+
+pub fn decode_batch(
+    session: &mut Session,
+    tokenizer: u32,
+    count: u32,
+    flags: u32,
+) -> Result<usize> {
+    let skip_special = read_flag(flags, DECODE_SKIP_SPECIAL_TOKENS)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let lists = body.input.lists(count as usize)?;
+    body.text.clear();
+    body.bounds.clear();
+    reserve(&mut body.bounds, (count as usize).saturating_add(1))?;
+    body.bounds.push(0);
+    for (number, ids) in lists.enumerate() {
+        let decoded = tokenizer.decode(ids?, skip_special, &mut body.text);
+        decoded.map_err(|error| error.at_path(format!("lists[{number}]")))?;
+        body.bounds.push(body.text.len() as u32);
+    }
+    body.publish_text(session.block);
+    body.publish_bounds(session.block);
+    Ok(body.text.len())
+}
+
+pub fn token_to_id(session: &mut Session, tokenizer: u32, len: u32) -> Result<Option<usize>> {
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let token = utf8(session.body.input.bytes(len as usize)?)?;
+    Ok(tokenizer.token_to_id(token).map(|id| id as usize))
+}
+
+pub fn id_to_token(session: &mut Session, tokenizer: u32, id: u32) -> Result<Option<usize>> {
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let Some(token) = tokenizer.id_to_token(id) else { return Ok(None) };
+    answer_text(session, |text| text.push_str(token)).map(Some)
+}
+
+pub fn vocab(session: &mut Session, tokenizer: u32, flags: u32) -> Result<usize> {
+    let with_added = read_flag(flags, VOCAB_WITH_ADDED_TOKENS)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    body.table.clear();
+    for (token, id) in tokenizer.vocab(with_added) {
+        reserve(&mut body.table, token.len() + 8)?;
+        body.table.extend_from_slice(&id.to_le_bytes());
+        body.table.extend_from_slice(&(token.len() as u32).to_le_bytes());
+        body.table.extend_from_slice(token.as_bytes());
+    }
+    body.publish_table(session.block);
+    Ok(body.table.len())
+}
+
+pub fn info(session: &mut Session, tokenizer: u32) -> Result<usize> {
+    let tokenizer = tokenizers::get(tokenizer)?;
+    answer_text(session, |text| text.push_str(&tokenizer.info_json()))
+}
+
+pub fn detect(session: &mut Session, len: u32) -> Result<usize> {
+    let verdict = formats::detect::detect(session.body.input.bytes(len as usize)?)?;
+    answer_text(session, |text| text.push_str(&verdict.to_json()))
+}
+
+fn answer_text(session: &mut Session, write: impl FnOnce(&mut String)) -> Result<usize> {
+    session.body.text.clear();
+    write(&mut session.body.text);
+    session.body.publish_text(session.block);
+    Ok(session.body.text.len())
+}
+
+struct EncodeFlags {
+    add_special_tokens: bool,
+    details: bool,
+}
+
+impl EncodeFlags {
+    fn read(flags: u32) -> Result<Self> {
+        known(flags, ENCODE_ADD_SPECIAL_TOKENS | ENCODE_DETAILS)?;
+        Ok(Self {
+            add_special_tokens: flags & ENCODE_ADD_SPECIAL_TOKENS != 0,
+            details: flags & ENCODE_DETAILS != 0,
+        })
+    }
+}
+
+fn read_flag(flags: u32, flag: u32) -> Result<bool> {
+    known(flags, flag)?;
+    Ok(flags == flag)
+}
+
+fn known(flags: u32, all: u32) -> Result<()> {
+    if flags & !all == 0 {
+        Ok(())
+    } else {
+        Err(bad(format!("the flags {flags:#x} have bits that this function does not know")))
+    }
+}
+
+/// Room for the ids of nearly every text; the buffer grows where that is too little.
+fn usual_ids(len: usize) -> usize {
+    len / 2 + 64
+}
+
+fn in_text(number: usize, error: Error) -> Error {
+    error.at_path(format!("texts[{number}]"))
+}
