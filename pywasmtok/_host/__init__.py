@@ -1,0 +1,121 @@
+"""The WebAssembly host: the only code of this package that knows wasmtime.
+
+Importing it loads nothing heavy; wasmtime comes with the first tokenizer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import HostUnsupported, TokenizerError
+from . import abi, artifacts
+from .tokenizer import CoreTokenizer, parsed
+
+if TYPE_CHECKING:
+    from .instance import FullEncoding
+
+__all__ = ["CoreTokenizer", "FullEncoding", "builds", "describe", "detect", "load_tokenizer"]
+
+# What a file is shows in its first bytes; it need not cross into the sandbox whole.
+_DETECT_BYTES: Final = 64 * 1024
+
+
+def load_tokenizer(
+    data: bytes, *, build: str | None = None, source: str | None = None
+) -> CoreTokenizer:
+    """Reads a tokenizer file inside the sandbox; `source` names it in errors."""
+    refuse_subinterpreter()
+    from . import core
+
+    return load_with(core.open_core(build), data, source)
+
+
+def load_with(core: Any, data: bytes, source: str | None = None) -> CoreTokenizer:
+    """The same with a core that is already open."""
+    from . import thread_stack
+    from .pool import Pool
+    from .sources import ImageSource
+    from .workers import SharedSource
+
+    thread_stack.require()
+    kind = SharedSource if core.threads else ImageSource
+    try:
+        return CoreTokenizer(Pool(kind(core, bytes(data))), core.name)
+    except TokenizerError as error:
+        error.source = source
+        raise
+
+
+def detect(data: bytes, *, build: str | None = None) -> dict[str, Any]:
+    """What the first bytes of a file say that it is."""
+    refuse_subinterpreter()
+    from . import core, thread_stack
+    from .instance import Instance
+
+    thread_stack.require()
+    # Strangers' files go through the build that shares nothing, whatever serves the tokenizers.
+    shared = artifacts.named(build) == artifacts.SHARED
+    instance = Instance(core.open_core(artifacts.DEFAULT if shared else build))
+    instance.open_session()
+    return parsed(instance.detect(bytes(data[:_DETECT_BYTES])))
+
+
+def builds() -> list[str]:
+    """Names of the core builds that came with the package."""
+    return sorted(artifacts.locked())
+
+
+def describe() -> dict[str, Any]:
+    """What runs here and how: for `doctor` and for bug reports."""
+    refuse_subinterpreter()
+    from importlib.metadata import version
+
+    from . import config, core, thread_stack
+    from .cache import Cache
+    from .pool import default_limit
+
+    cache = Cache.for_user()
+    opened = core.opened()
+    return {
+        "abi": abi.ABI_VERSION,
+        "build": artifacts.named(None) or artifacts.DEFAULT,
+        "builds": artifacts.locked(),
+        "opened": {
+            name: {
+                "sha256": one.artifact.sha256,
+                "about": one.artifact.about,
+                "from_cache": one.from_cache,
+            }
+            for name, one in opened.items()
+        },
+        "wasmtime": version("wasmtime"),
+        "engine": config.settings(threads=False),
+        "memory_cap": config.MEMORY_CAP,
+        "processor": core.processor(),
+        "cache": None if cache.directory is None else str(cache.directory),
+        "cache_off_because": cache.reason,
+        "instances_per_tokenizer": default_limit(),
+        "stack_of_this_thread": thread_stack.stack_size(),
+        "stack_needed": thread_stack.NEEDED,
+    }
+
+
+def refuse_subinterpreter() -> None:
+    """wasmtime-py computes in a subinterpreter, and then keeps the process from ever ending."""
+    current = ctypes.pythonapi.PyInterpreterState_Get
+    main = ctypes.pythonapi.PyInterpreterState_Main
+    current.restype = main.restype = ctypes.c_void_p
+    if current() != main():
+        raise HostUnsupported(
+            "the WebAssembly host does not run in a subinterpreter",
+            hint="Use it in the main interpreter, or in another process",
+        )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "FullEncoding":
+        from .instance import FullEncoding
+
+        return FullEncoding
+    raise AttributeError(name)

@@ -1,0 +1,122 @@
+"""The builds of the core that came with the package, and whether they are what they should be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import ArtifactError, InvalidArgument
+from . import abi
+from .wasm_file import custom_sections
+
+DIRECTORY: Final = Path(__file__).resolve().parent.parent / "core"
+LOCK_NAME: Final = "core.lock.toml"
+ENVIRONMENT: Final = "PYWASMTOK_BUILD"
+DEFAULT: Final = "portable"
+# Served instead of the default where SIMD is refused.
+WITHOUT_SIMD: Final = "baseline"
+# The one build that shares a memory among its workers.
+SHARED: Final = "threads"
+
+_ABI_SECTION: Final = "pywasmtok.abi"
+_BUILD_ID_SECTION: Final = "build_id"
+_REINSTALL: Final = "Reinstall pywasmtok, or rebuild the core: python -m tools.build_core"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A wasm module whose checksum and ABI are right; nothing of it has run yet."""
+
+    name: str
+    wasm: bytes
+
+    @property
+    def threads(self) -> bool:
+        return self.name == SHARED
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.wasm).hexdigest()
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What the module says of itself: its ABI, variant and features, and its source's hash."""
+        sections = custom_sections(self.wasm)
+        try:
+            about: Any = json.loads(sections[_ABI_SECTION])
+        except KeyError:
+            raise self._refused(f"has no section {_ABI_SECTION}") from None
+        except ValueError:
+            raise self._refused(f"has a section {_ABI_SECTION} that is no JSON") from None
+        if not isinstance(about, dict):
+            raise self._refused(f"has a section {_ABI_SECTION} that is no JSON object")
+        return {**about, "build_id": sections.get(_BUILD_ID_SECTION, b"").hex()}
+
+    def require_abi(self) -> Artifact:
+        if self.about.get("abi") != abi.ABI_VERSION:
+            raise self._refused(
+                f"speaks ABI {self.about.get('abi')!r}, this package speaks {abi.ABI_VERSION}"
+            )
+        return self
+
+    def _refused(self, why: str) -> ArtifactError:
+        return ArtifactError(f"the core build {self.name!r} {why}", hint=_REINSTALL)
+
+
+def locked() -> dict[str, str]:
+    """SHA-256 by name of each build in the lock file."""
+    path = DIRECTORY / LOCK_NAME
+    try:
+        lock: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArtifactError(
+            f"no core builds: {error.strerror}", source=str(path), hint=_REINSTALL
+        ) from error
+    except ValueError as error:
+        raise ArtifactError(str(error), source=str(path), hint=_REINSTALL) from error
+    builds = lock.get("builds")
+    if not isinstance(builds, Mapping) or not builds:
+        raise ArtifactError("names no builds", source=str(path), hint=_REINSTALL)
+    return {name: _checksum(name, entry, path) for name, entry in builds.items()}
+
+
+def _checksum(name: str, entry: Any, path: Path) -> str:
+    value = entry.get("sha256") if isinstance(entry, Mapping) else None
+    if not isinstance(value, str):
+        raise ArtifactError(f"has no sha256 for {name!r}", source=str(path), hint=_REINSTALL)
+    return value
+
+
+def named(build: str | None) -> str | None:
+    """The build that the argument asks for, else the environment, if one of them does."""
+    return build or os.environ.get(ENVIRONMENT) or None
+
+
+def read(name: str) -> Artifact:
+    """The named build, its checksum and ABI checked."""
+    checksums = locked()
+    if name not in checksums:
+        raise InvalidArgument(
+            f"there is no core build {name!r}", hint=f"Choose one of {', '.join(sorted(checksums))}"
+        )
+    path = DIRECTORY / f"{name}.wasm"
+    try:
+        artifact = Artifact(name, path.read_bytes())
+    except OSError as error:
+        raise ArtifactError(
+            f"cannot read the core build: {error.strerror}", source=str(path), hint=_REINSTALL
+        ) from error
+    if artifact.sha256 != checksums[name]:
+        raise ArtifactError(
+            f"the core build {name!r} is not the one in {LOCK_NAME}: its SHA-256 differs",
+            source=str(path),
+            hint=_REINSTALL,
+        )
+    return artifact.require_abi()

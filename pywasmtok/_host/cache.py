@@ -1,0 +1,136 @@
+"""Compiled cores on disk, so that a process compiles nothing that an earlier one has compiled.
+
+Reading such a file is executing it: it holds native code. So the directory belongs to this user
+alone, a file starts with the SHA-256 of its content, and what is handed to wasmtime are the very
+bytes that were hashed. Anything that is damaged, foreign or of another version is built anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+ENVIRONMENT: Final = "PYWASMTOK_CACHE_DIR"
+OFF: Final = "off"
+
+_MAGIC: Final = b"pywasmtok compiled core 1\n"
+_HEADER: Final = len(_MAGIC) + hashlib.sha256().digest_size
+_OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_POSIX: Final = sys.platform != "win32"
+
+_log = logging.getLogger("pywasmtok")
+
+
+class Refused(Exception):  # noqa: N818
+    """This directory or file must not be trusted; the text says why."""
+
+
+class Cache:
+    """Files by key; every failure is a miss, and none reaches the caller."""
+
+    def __init__(self, directory: Path | None, reason: str | None = None) -> None:
+        self.directory = directory
+        # Why there is none, for people who look for it.
+        self.reason = reason
+
+    @classmethod
+    def for_user(cls) -> Cache:
+        """The directory that the environment names, else the one of the user's platform."""
+        named = os.environ.get(ENVIRONMENT)
+        if named == OFF:
+            return cls(None, f"{ENVIRONMENT}={OFF}")
+        try:
+            directory = Path(named) if named else _user_directory()
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _require_private(directory.stat(), directory)
+        except (OSError, RuntimeError, Refused) as problem:
+            _log.warning("compiled cores are not cached: %s", problem)
+            return cls(None, str(problem))
+        return cls(directory)
+
+    def load(self, key: str) -> memoryview | None:
+        """The content, checked; None if there is none or none that may be used."""
+        if self.directory is None:
+            return None
+        path = self._path(key)
+        try:
+            content = _read_private(path)
+        except FileNotFoundError:
+            return None
+        except (OSError, Refused) as problem:
+            _log.warning("a compiled core in the cache is not used: %s", problem)
+            return None
+        payload = memoryview(content)[_HEADER:]
+        if content[:_HEADER] != _MAGIC + hashlib.sha256(payload).digest():
+            _log.warning("a compiled core in the cache is damaged and built anew: %s", path)
+            return None
+        return payload
+
+    def store(self, key: str, payload: bytes | bytearray) -> None:
+        """Puts the content there in one step, so that no reader ever sees half of it."""
+        if self.directory is None:
+            return
+        try:
+            # mkstemp makes files of mode 0600.
+            descriptor, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(_MAGIC + hashlib.sha256(payload).digest())
+                    file.write(payload)
+                os.replace(temporary, self._path(key))
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except OSError as problem:
+            _log.warning("a compiled core could not be cached: %s", problem)
+
+    def _path(self, key: str) -> Path:
+        assert self.directory is not None
+        return self.directory / f"{key}.cwasm"
+
+
+def key_of(*parts: str) -> str:
+    """A file name for everything that the content depends on."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _user_directory() -> Path:
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+        return (Path(base) if base else Path.home() / "AppData" / "Local") / "pywasmtok" / "cache"
+    base = os.environ.get("XDG_CACHE_HOME")
+    # The XDG specification says that relative paths are to be ignored.
+    if base and Path(base).is_absolute():
+        return Path(base) / "pywasmtok"
+    return Path.home() / ".cache" / "pywasmtok"
+
+
+def _require_private(status: os.stat_result, path: Path) -> None:
+    if not _POSIX:
+        return
+    if status.st_uid != os.geteuid():
+        raise Refused(f"{path} belongs to user {status.st_uid}, not to {os.geteuid()}")
+    if status.st_mode & _OTHERS_MAY_WRITE:
+        raise Refused(f"{path} may be written by others (mode {stat.S_IMODE(status.st_mode):04o})")
+
+
+def _read_private(path: Path) -> bytearray:
+    # Checked through the open file: a path could mean another one a moment later.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise Refused(f"{path} is no regular file")
+        _require_private(status, path)
+        content = bytearray(status.st_size)
+        del content[file.readinto(content) :]
+        return content

@@ -1,0 +1,459 @@
+"""One instance of the core with its session: the only code that reads and writes guest memory.
+
+Used by one thread at a time; the pool sees to that. Nothing that the guest says is believed: each
+address and length is compared with the size of its memory before it is used, in Python's
+unbounded integers, and what leaves this file is always a copy.
+
+An instance is never closed: it is dropped. Whoever is inside a call holds a reference, so its
+store lives until that call has ended.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import wasmtime
+
+from ..errors import CoreTrap, HostError, LimitExceeded, TokenizerError
+from . import abi, config, fork
+from .core import FUNCTIONS, Core
+from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory, export, view
+from .shared_memory import SharedMemory
+from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
+
+_NO_OFFSET: Final = 0xFFFF_FFFF_FFFF_FFFF
+_NOTHING: Final = 0xFFFF_FFFF  # -1 as the guest's unsigned number
+_SMALLEST_INPUT: Final = 4096
+_SESSION_BYTES: Final = 4 * abi.SESSION_WORDS
+_FIRST_FAILURE: Final = 0x8000_0000
+_TOKEN_ROW: Final = struct.Struct("<I")  # length
+_VOCAB_ROW: Final = struct.Struct("<II")  # id, length
+
+
+class FullEncoding(NamedTuple):
+    """Everything about one text; numbers are little-endian u32, masks one byte an id."""
+
+    ids: bytes
+    offsets: bytes
+    byte_offsets: bytes
+    type_ids: bytes
+    special_tokens_mask: bytes
+    attention_mask: bytes
+    tokens: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Handles:
+    """Where a session, its tokenizer and its input buffer are: the same in every clone."""
+
+    session: int
+    tokenizer: int
+    input: int
+    room: int
+
+
+class Instance:
+    __slots__ = (
+        "__weakref__",
+        "_bound",
+        "_calls",
+        "_core",
+        "_encode",
+        "_encode_args",
+        "_guest",
+        "_ids_word",
+        "_input",
+        "_instance",
+        "_room",
+        "_session",
+        "_size",
+        "_store",
+        "_tokenizer",
+        "_trap",
+        "_view",
+        "_words",
+        "cancelled",
+        "group",
+        "seat",
+    )
+
+    def __init__(self, core: Core, shared: SharedMemory | None = None) -> None:
+        self._core = core
+        with fork.creation:
+            self._store = store = wasmtime.Store(core.engine)
+            store.set_limits(memory_size=config.MEMORY_CAP)
+            # Before instantiating: a module may have a start function.
+            store.set_epoch_deadline(NEVER)
+            imports = [shared] if shared is not None else []
+            try:
+                self._instance = wasmtime.Instance(store, core.module, imports)
+            except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
+                raise HostError(
+                    f"no instance of the core can be made: {problem}",
+                    hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
+                ) from None
+        self._calls = Calls(store, self._instance)
+        self._trap = self._calls.trap
+        self._guest = OwnMemory(store, self._instance) if shared is None else shared
+        self._bound: dict[str, Call] = {}
+        encode = self._bind("pwt_encode")
+        self._encode, self._encode_args = encode.run, encode.args
+        self._size = 0
+        self._measure()
+        self._session = self._tokenizer = self._input = self._room = self._ids_word = 0
+        # Set by another thread that wants the running call to end.
+        self.cancelled = False
+        # The shared memory that a worker belongs to, and what it occupies there.
+        self.group: object = None
+        self.seat: object = None
+
+    # Sessions and the life of a tokenizer.
+
+    def open_session(self) -> None:
+        session = self.call("pwt_session_new")
+        if not session:
+            raise LimitExceeded(OUT_OF_MEMORY)
+        self.adopt(Handles(session, self._tokenizer, 0, 0))
+
+    def close_session(self) -> None:
+        self.call("pwt_session_free", self._session)
+        self.adopt(Handles(0, self._tokenizer, 0, 0))
+
+    def adopt(self, handles: Handles) -> None:
+        """Works from now on with what is at these addresses."""
+        if handles.session:
+            if handles.session % 4:
+                raise misbehaved("put a session at an odd address")
+            self._check(handles.session, _SESSION_BYTES)
+            self._words = self._view.cast("I")
+        self._check(handles.input, handles.room)
+        self._session = handles.session
+        self._tokenizer = handles.tokenizer
+        self._input = handles.input
+        self._room = handles.room
+        self._encode_args[SLOT_WORDS] = handles.tokenizer
+        self._ids_word = handles.session // 4 + abi.FIELD_IDS_PTR
+
+    def handles(self) -> Handles:
+        return Handles(self._session, self._tokenizer, self._input, self._room)
+
+    def load(self, file: bytes) -> None:
+        self.put(file)
+        tokenizer = self.call("pwt_load", self._session, len(file))
+        if not tokenizer:
+            raise self.reported_error()
+        self._tokenizer = self._encode_args[SLOT_WORDS] = tokenizer
+
+    # What callers ask for.
+
+    def encode_ids(self, text: bytes, flags: int) -> bytes:
+        """The hot path: every line of it costs each call of each user."""
+        length = len(text)
+        if length > self._room:
+            self.reserve(length)
+        start = self._input
+        self._view[start : start + length] = text
+        args = self._encode_args
+        # The tokenizer is there since `adopt`; the session's slot holds the last result.
+        args[0] = self._session
+        args[8] = length
+        args[12] = flags
+        failed = self._encode()
+        if failed is not None or self._trap[0]:
+            raise self._failure(failed)
+        count = args[0]
+        if count >= _FIRST_FAILURE:
+            raise self.reported_error(count)
+        start = self._words[self._ids_word]
+        end = start + 4 * count
+        if end > self._size:
+            self._check(start, 4 * count)
+        return self._view[start:end].tobytes()
+
+    def encode_pair_ids(self, text: bytes, pair: bytes, flags: int) -> bytes:
+        return self._ids(self._encode_pair(text, pair, flags))
+
+    def encode_full(self, text: bytes, pair: bytes | None, flags: int) -> FullEncoding:
+        flags |= abi.ENCODE_DETAILS
+        if pair is None:
+            self.put(text)
+            count = self.counted("pwt_encode", self._session, self._tokenizer, len(text), flags)
+        else:
+            count = self._encode_pair(text, pair, flags)
+        return FullEncoding(
+            ids=self._ids(count),
+            offsets=self._copy(self._field(abi.FIELD_OFFSETS_PTR), 8 * count),
+            byte_offsets=self._copy(self._field(abi.FIELD_BYTE_OFFSETS_PTR), 8 * count),
+            type_ids=self._copy(self._field(abi.FIELD_TYPE_IDS_PTR), 4 * count),
+            special_tokens_mask=self._copy(self._field(abi.FIELD_SPECIAL_MASK_PTR), count),
+            attention_mask=self._copy(self._field(abi.FIELD_ATTENTION_MASK_PTR), count),
+            tokens=self._tokens(count),
+        )
+
+    def encode_batch_ids(self, lengths: bytes, texts: bytes, flags: int) -> tuple[bytes, bytes]:
+        """`lengths` are u32, one a text; `texts` lie one behind the other."""
+        self.put(lengths, texts)
+        items = len(lengths) // 4
+        count = self.counted("pwt_encode_batch", self._session, self._tokenizer, items, flags)
+        return self._ids(count), self._bounds(items, count)
+
+    def decode(self, ids: bytes, flags: int) -> str:
+        self.put(ids)
+        length = self.counted("pwt_decode", self._session, self._tokenizer, len(ids) // 4, flags)
+        return _utf8(self._text(length))
+
+    def decode_batch(self, lengths: bytes, ids: bytes, flags: int) -> list[str]:
+        self.put(lengths, ids)
+        items = len(lengths) // 4
+        length = self.counted("pwt_decode_batch", self._session, self._tokenizer, items, flags)
+        text = self._text(length)
+        bounds = memoryview(self._bounds(items, length)).cast("I").tolist()
+        return [_utf8(text[start:end]) for start, end in pairwise(bounds)]
+
+    def token_to_id(self, token: bytes) -> int | None:
+        self.put(token)
+        return self._found("pwt_token_to_id", self._session, self._tokenizer, len(token))
+
+    def id_to_token(self, identity: int) -> str | None:
+        length = self._found("pwt_id_to_token", self._session, self._tokenizer, identity)
+        return None if length is None else _utf8(self._text(length))
+
+    def vocab(self, flags: int) -> dict[str, int]:
+        length = self.counted("pwt_vocab", self._session, self._tokenizer, flags)
+        return {token: identity for identity, token in _rows(self._text(length), _VOCAB_ROW)}
+
+    def info(self) -> bytes:
+        return self._text(self.counted("pwt_info", self._session, self._tokenizer))
+
+    def detect(self, start_of_file: bytes) -> bytes:
+        self.put(start_of_file)
+        return self._text(self.counted("pwt_detect", self._session, len(start_of_file)))
+
+    # Calls.
+
+    def call(self, name: str, *arguments: int) -> int:
+        """What the function answers, as an unsigned number."""
+        function = self._bound.get(name) or self._bind(name)
+        args = function.args
+        for index, argument in enumerate(arguments):
+            args[SLOT_WORDS * index] = argument
+        failed = function.run()
+        if failed is not None or self._trap[0]:
+            raise self._failure(failed)
+        answer: int = args[0]
+        return answer
+
+    def counted(self, name: str, *arguments: int) -> int:
+        """What the function answers; raises what it reports."""
+        answer = self.call(name, *arguments)
+        if answer >= _FIRST_FAILURE:
+            raise self.reported_error(answer)
+        return answer
+
+    def interruptible(self, work: Callable[[Instance], Any]) -> Any:
+        """Runs `work` so that `cancel` from another thread ends it with `Interrupted`."""
+        self._calls.set_deadline(1)
+        try:
+            # Who cancels sets the flag first and moves the epoch then: one of both is seen.
+            if self.cancelled:
+                raise Interrupted
+            return work(self)
+        finally:
+            self._calls.set_deadline(NEVER)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        self._core.interrupt()
+
+    def exported_global(self, name: str) -> int:
+        item = export(self._store, self._instance, name)
+        value: int = wasmtime.Global._from_raw(item.of.global_).value(self._store)
+        return value
+
+    def set_exported_global(self, name: str, value: int) -> None:
+        item = export(self._store, self._instance, name)
+        number = wasmtime.Val.i32(value)
+        wasmtime.Global._from_raw(item.of.global_).set_value(self._store, number)
+
+    @property
+    def size(self) -> int:
+        """Bytes of guest memory."""
+        self._measure()
+        return self._size
+
+    def base(self) -> int:
+        return self._guest.base()
+
+    def grow_to(self, size: int) -> None:
+        if isinstance(self._guest, OwnMemory):
+            self._guest.grow_to(size)
+        self._measure()
+
+    def read(self, start: int, end: int) -> memoryview:
+        """A window, not a copy: for taking an image of the whole memory, nothing else."""
+        self._check(start, end - start)
+        return self._view[start:end]
+
+    def write(self, start: int, content: bytes | memoryview) -> None:
+        self._check(start, len(content))
+        self._view[start : start + len(content)] = content
+
+    def reported_error(self, answer: int = _NOTHING) -> TokenizerError:
+        """The error in the session block, after a call that failed."""
+        if answer != _NOTHING:
+            return misbehaved(f"answered {answer - (1 << 32)}, which means nothing here")
+        kind = self._field(abi.FIELD_STATUS)
+        if not kind:
+            return misbehaved("failed without an error")
+        offset = self._field(abi.FIELD_ERROR_OFFSET_LO)
+        offset |= self._field(abi.FIELD_ERROR_OFFSET_HI) << 32
+        return reported(
+            kind,
+            self._sentence(abi.FIELD_MESSAGE_PTR),
+            None if offset == _NO_OFFSET else offset,
+            self._sentence(abi.FIELD_PATH_PTR) or None,
+            self._sentence(abi.FIELD_FEATURE_PTR) or None,
+        )
+
+    # Input.
+
+    def reserve(self, length: int) -> None:
+        """Makes the input buffer hold so many bytes, and a bit more for the next call."""
+        if length > config.MAX_INPUT:
+            raise LimitExceeded(
+                f"an input of {length} bytes passes the bound of {config.MAX_INPUT} for one call",
+                hint="Cut it into pieces",
+            )
+        wanted = max(_SMALLEST_INPUT, length + length // 4)
+        # The buffer has moved if this fails halfway: without room nobody writes to the old place.
+        self._room = 0
+        start = self.call("pwt_input", self._session, wanted)
+        if not start:
+            raise LimitExceeded(OUT_OF_MEMORY)
+        self._check(start, wanted)
+        self._input = start
+        self._room = wanted
+
+    def put(self, *parts: bytes) -> None:
+        """Writes the parts one behind the other into the input buffer."""
+        length = sum(map(len, parts))
+        if length > self._room:
+            self.reserve(length)
+        place = self._input
+        for part in parts:
+            self._view[place : place + len(part)] = part
+            place += len(part)
+
+    # Results.
+
+    def _encode_pair(self, text: bytes, pair: bytes, flags: int) -> int:
+        self.put(text, pair)
+        lengths = len(text), len(pair)
+        return self.counted("pwt_encode_pair", self._session, self._tokenizer, *lengths, flags)
+
+    def _ids(self, count: int) -> bytes:
+        return self._copy(self._field(abi.FIELD_IDS_PTR), 4 * count)
+
+    def _text(self, length: int) -> bytes:
+        return self._copy(self._field(abi.FIELD_TEXT_PTR), length)
+
+    def _bounds(self, items: int, total: int) -> bytes:
+        if self._field(abi.FIELD_BOUNDS_LEN) != items + 1:
+            raise misbehaved(f"gave bounds for another number of items than {items}")
+        bounds = self._copy(self._field(abi.FIELD_BOUNDS_PTR), 4 * (items + 1))
+        numbers = memoryview(bounds).cast("I").tolist()
+        if numbers[0] != 0 or numbers[-1] != total or numbers != sorted(numbers):
+            raise misbehaved("gave bounds that do not divide its result")
+        return bounds
+
+    def _tokens(self, count: int) -> list[str]:
+        table = self._copy(self._field(abi.FIELD_TOKENS_PTR), self._field(abi.FIELD_TOKENS_LEN))
+        tokens = [token for _, token in _rows(table, _TOKEN_ROW)]
+        if len(tokens) != count:
+            raise misbehaved(f"gave {len(tokens)} tokens for {count} ids")
+        return tokens
+
+    def _found(self, name: str, *arguments: int) -> int | None:
+        """For lookups: -1 without an error says that there is no such thing."""
+        answer = self.call(name, *arguments)
+        if answer == _NOTHING and not self._field(abi.FIELD_STATUS):
+            return None
+        if answer >= _FIRST_FAILURE:
+            raise self.reported_error(answer)
+        return answer
+
+    def _sentence(self, pointer_field: int) -> str:
+        """Text of the session block; each pointer has its length in the next field."""
+        start, length = self._field(pointer_field), self._field(pointer_field + 1)
+        return self._copy(start, length).decode("utf-8", "replace")
+
+    # Guest memory.
+
+    def _field(self, index: int) -> int:
+        word: int = self._words[self._session // 4 + index]
+        return word
+
+    def _copy(self, start: int, length: int) -> bytes:
+        end = start + length
+        if end > self._size:
+            self._check(start, length)
+        return self._view[start:end].tobytes()
+
+    def _check(self, start: int, length: int) -> None:
+        """Memory never shrinks and never moves: only what lies behind its known end is new."""
+        if start + length > self._size:
+            self._measure()
+            if start + length > self._size:
+                raise misbehaved("answered with an address outside its memory")
+
+    def _measure(self) -> None:
+        size = self._guest.size()
+        if size != self._size:
+            self._size = size
+            self._view = view(self._guest.base(), size)
+
+    # Failing.
+
+    def _bind(self, name: str) -> Call:
+        function = self._bound[name] = Call(self._calls, name, max(FUNCTIONS[name]))
+        return function
+
+    def _failure(self, failed: int | None) -> Exception:
+        return self._calls.failure(failed, self._panic_text)
+
+    def _panic_text(self) -> str:
+        """What the engine left for us before it trapped. Anything may be wrong by now."""
+        if not {"pwt_panic_ptr", "pwt_panic_len"} <= self._core.exports:
+            return ""
+        try:
+            start, length = self.call("pwt_panic_ptr"), self.call("pwt_panic_len")
+            text = self._copy(start, min(length, abi.MAX_PANIC_TEXT))
+        except (CoreTrap, Interrupted):
+            return ""
+        return text.decode("utf-8", "replace")
+
+
+def _rows(table: bytes, row: struct.Struct) -> Iterator[tuple[int, str]]:
+    """First number and text of each row: numbers, of which the last is the length of the text."""
+    place, end = 0, len(table)
+    while place < end:
+        try:
+            numbers = row.unpack_from(table, place)
+        except struct.error:
+            raise misbehaved("gave a table that is cut off") from None
+        start = place + row.size
+        place = start + numbers[-1]
+        if place > end:
+            raise misbehaved("gave a table that is cut off")
+        yield numbers[0], _utf8(table[start:place])
+
+
+def _utf8(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as wrong:
+        raise misbehaved(f"gave text that is no UTF-8: {wrong}") from None

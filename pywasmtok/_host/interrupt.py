@@ -1,0 +1,132 @@
+"""Long calls that Ctrl-C ends at once.
+
+Python runs its signal handlers in the main thread, between two instructions of Python. While the
+main thread is inside the core there are none, and KeyboardInterrupt would come when the call is
+over. So the main thread lets a helper thread make its long calls and waits on a lock, which
+signals do interrupt; an exception of a handler then stops the call by moving the engine's epoch.
+
+Calls of other threads need nothing of this: no signal handler ever runs there. Running the
+handlers from a callback of the engine inside the main thread looks simpler, but an exception that
+arrives as the callback is entered cannot be caught by it, and gets lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Final
+
+from . import thread_stack
+from .instance import Instance
+
+# How long to wait for a cancelled call. A sound core stops within a millisecond; a worker of a
+# shared memory may sleep in a lock of the guest, and is then left alone.
+_PATIENCE_SECONDS: Final = 1.0
+
+# Waiting for a lock is cut into pieces: on Windows no signal interrupts it, and elsewhere one that
+# comes after Python has looked for signals and before the system waits would be seen too late.
+_WAIT_SECONDS: Final = 0.05
+
+
+class _Job:
+    """One call: done when `finished` can be acquired."""
+
+    def __init__(self, instance: Instance, work: Callable[[Instance], Any]) -> None:
+        self._instance = instance
+        self._work = work
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+        self.finished = threading.Lock()
+        self.finished.acquire()
+
+    def run(self) -> None:
+        try:
+            thread_stack.require()
+            self.result = self._instance.interruptible(self._work)
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.done = True
+            self.finished.release()
+
+    def cancel(self) -> bool:
+        """Ends the call; False if it did not end in time."""
+        if not self.done:
+            self._instance.cancel()
+            # A second Ctrl-C must not take the place of the first one.
+            with contextlib.suppress(BaseException):
+                self.finished.acquire(timeout=_PATIENCE_SECONDS)
+        return self.done
+
+
+class _Helper:
+    """The thread that makes the long calls of the main thread."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        threading.Thread(target=self._serve, name="pywasmtok-calls", daemon=True).start()
+
+    def submit(self, job: _Job) -> None:
+        self._jobs.put(job)
+
+    def _serve(self) -> None:
+        while True:
+            job = self._jobs.get()
+            job.run()
+            # Not to keep the instance alive until the next job.
+            del job
+
+
+_helper: _Helper | None = None
+
+
+def in_main_thread() -> bool:
+    return threading.get_ident() == threading.main_thread().ident
+
+
+def run(instance: Instance, work: Callable[[Instance], Any]) -> Any:
+    """`work(instance)`; in the main thread exceptions of signal handlers end it.
+
+    Raises `Interrupted` if somebody else's cancelling has hit this call: then it may be repeated.
+    """
+    if not in_main_thread():
+        return work(instance)
+    job = _Job(instance, work)
+    helper = _started()
+    try:
+        helper.submit(job)
+        while not job.finished.acquire(timeout=_WAIT_SECONDS):
+            pass
+    except BaseException:
+        if not job.cancel():
+            _forget()
+        raise
+    # Its traceback leads to frames that know the job: kept there, it would be a circle.
+    error, job.error = job.error, None
+    if error is None:
+        return job.result
+    try:
+        raise error
+    finally:
+        del error
+
+
+def _started() -> _Helper:
+    global _helper  # noqa: PLW0603
+    if _helper is None:
+        _helper = _Helper()
+    return _helper
+
+
+def _forget() -> None:
+    """The next call gets a new helper: the old one is stuck, or is a thread of another process."""
+    global _helper  # noqa: PLW0603
+    _helper = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,156 @@
+"""Calls into wasmtime's C API with plain addresses.
+
+`wasmtime.Func.__call__` asks for the function's type and wraps every value anew: 25 us and more a
+call. The path here takes half a microsecond. It is unchecked: `core.check_exports` has compared
+number and types of the parameters before, once a module.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import wasmtime
+from wasmtime import _ffi as ffi
+
+from .status import Interrupted, trapped
+
+# One argument or result takes 16 bytes, of which an i32 uses the first four.
+SLOT_WORDS: Final = 4
+
+PAGE: Final = 64 * 1024
+
+# Further away than the engine's epoch will ever come.
+NEVER: Final = 1 << 60
+
+
+_pointer = ctypes.c_void_p
+
+
+def address_of(pointer: Any) -> int:
+    """The address that a typed pointer of ctypes holds; 0 for a null pointer."""
+    return ctypes.cast(pointer, _pointer).value or 0
+
+
+def _function(name: str, result: Any, *parameters: Any) -> Any:
+    """A C function that takes and gives integers instead of typed pointers."""
+    return ctypes.CFUNCTYPE(result, *parameters)(address_of(getattr(ffi.dll, name)))
+
+
+_call_unchecked: Final = _function("wasmtime_func_call_unchecked", _pointer, *(_pointer,) * 5)
+_memory_data: Final = _function("wasmtime_memory_data", _pointer, _pointer, _pointer)
+_memory_size: Final = _function("wasmtime_memory_data_size", ctypes.c_size_t, _pointer, _pointer)
+_set_deadline: Final = _function(
+    "wasmtime_context_set_epoch_deadline", None, _pointer, ctypes.c_uint64
+)
+
+_view_of_memory = ctypes.pythonapi.PyMemoryView_FromMemory
+_view_of_memory.argtypes = [_pointer, ctypes.c_ssize_t, ctypes.c_int]
+_view_of_memory.restype = ctypes.py_object
+_WRITABLE: Final = 0x200  # PyBUF_WRITE
+
+
+def view(address: int, size: int) -> memoryview:
+    """Bytes of guest memory, writable. Whoever holds it must keep the guest alive."""
+    window: memoryview = _view_of_memory(address, size, _WRITABLE)
+    return window
+
+
+def export(store: wasmtime.Store, instance: wasmtime.Instance, name: str) -> Any:
+    """One export as the C API describes it; reading all of them takes longer than cloning."""
+    item = ffi.wasmtime_extern_t()
+    raw_name = name.encode()
+    if not ffi.wasmtime_instance_export_get(
+        store._context(),
+        ctypes.byref(instance._instance),
+        ctypes.create_string_buffer(raw_name, len(raw_name)),
+        len(raw_name),
+        ctypes.byref(item),
+    ):
+        raise LookupError(name)
+    return item
+
+
+class Call:
+    """One function of an instance with slots of its own, in which arguments stay between calls.
+
+    Only the first slot is overwritten, by the result.
+    """
+
+    __slots__ = ("_keep", "args", "run")
+
+    def __init__(self, calls: Calls, name: str, slots: int) -> None:
+        item = export(calls.store, calls.instance, name)
+        cells = (ctypes.c_uint32 * (SLOT_WORDS * max(slots, 1)))()
+        # The addresses below are valid as long as these objects live.
+        self._keep = (calls, item, cells)
+        self.args = memoryview(cells).cast("B").cast("I")
+        # Answers the address of an error, or None; a trap is left in `calls.trap`.
+        self.run: Callable[[], int | None] = partial(
+            _call_unchecked,
+            calls.context,
+            _pointer(ctypes.addressof(item.of.func)),
+            _pointer(ctypes.addressof(cells)),
+            _pointer(max(slots, 1)),
+            calls.trap_cell,
+        )
+
+
+class Calls:
+    """What all calls of one instance have in common; used by one thread at a time."""
+
+    __slots__ = ("_cell", "context", "instance", "store", "trap", "trap_cell")
+
+    def __init__(self, store: wasmtime.Store, instance: wasmtime.Instance) -> None:
+        self.store = store
+        self.instance = instance
+        self.context = _pointer(address_of(store._context()))
+        self._cell = ctypes.c_uint64(0)
+        self.trap_cell = _pointer(ctypes.addressof(self._cell))
+        # Stays set after a trap until somebody clears it: `failure` does.
+        self.trap = memoryview(self._cell).cast("B").cast("Q")
+
+    def failure(self, error: int | None, panic_text: Callable[[], str]) -> Exception:
+        """What to raise after a call that gave an error or a trap; frees both."""
+        if error is not None:
+            failed = ctypes.cast(error, ctypes.POINTER(ffi.wasmtime_error_t))
+            return trapped("an error", str(wasmtime.WasmtimeError._from_ptr(failed)))
+        stopped = ctypes.cast(self.trap[0], ctypes.POINTER(ffi.wasm_trap_t))
+        self.trap[0] = 0
+        trap = wasmtime.Trap._from_ptr(stopped)
+        code = trap.trap_code
+        if code is wasmtime.TrapCode.INTERRUPT:
+            return Interrupted()
+        return trapped(code.name if code is not None else "a trap", panic_text())
+
+    def set_deadline(self, ticks: int) -> None:
+        """The guest traps when the engine's epoch has moved on by so many ticks."""
+        _set_deadline(self.context, ticks)
+
+
+class OwnMemory:
+    """The memory that an instance exports and nobody else sees."""
+
+    __slots__ = ("_address", "_context", "_memory", "_store")
+
+    def __init__(self, store: wasmtime.Store, instance: wasmtime.Instance) -> None:
+        self._store = store
+        self._memory = wasmtime.Memory._from_raw(export(store, instance, "memory").of.memory)
+        self._context = _pointer(address_of(store._context()))
+        self._address = _pointer(ctypes.addressof(self._memory._memory))
+
+    def base(self) -> int:
+        return int(_memory_data(self._context, self._address) or 0)
+
+    def size(self) -> int:
+        return int(_memory_size(self._context, self._address))
+
+    def grow_to(self, size: int) -> None:
+        missing = (size - self.size()) // PAGE
+        if missing > 0:
+            try:
+                self._memory.grow(self._store, missing)
+            except wasmtime.WasmtimeError as error:
+                raise MemoryError(str(error)) from None

@@ -1,0 +1,248 @@
+"""One loaded tokenizer, for any number of threads."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import InvalidArgument
+from . import abi, status
+from .status import Interrupted
+
+if TYPE_CHECKING:
+    from .instance import FullEncoding, Instance
+    from .pool import Pool
+
+# Calls with so many bytes of input or more take long enough for somebody to want them stopped: up
+# to some tens of milliseconds, at the rates of slow patterns. Handing a call over to the thread
+# that can be interrupted costs about 0.1 ms, a tenth of what quick ones need for their ids.
+LONG_TEXT: Final = 512 * 1024
+# The same where more than ids is asked for.
+LONG_INPUT: Final = 64 * 1024
+
+# Of a batch, so much text goes into one call: memory is bounded by this, not by the batch.
+BATCH_BYTES: Final = 16 * 1024 * 1024
+
+_ADD: Final = abi.ENCODE_ADD_SPECIAL_TOKENS
+
+
+class CoreTokenizer:
+    """Moves texts into the core and ids out of it. Ids are bytes: little-endian u32.
+
+    Safe to use from many threads at once; `close` may be called at any time.
+    """
+
+    def __init__(self, pool: Pool, build: str) -> None:
+        # Imported here, not above: they need wasmtime, which is loaded on first use only.
+        from . import interrupt, thread_stack
+
+        self.build = build
+        self._pool = pool
+        self._idle = pool.idle
+        self._thread = thread_stack.checked
+        self._require_stack = thread_stack.require
+        self._interrupt = interrupt
+
+    def encode_ids(self, text: str, add_special_tokens: bool = True) -> bytes:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError as error:
+            raise status.lone_surrogate(text, error) from None
+        except AttributeError:
+            raise status.not_text(text) from None
+        flags = _ADD if add_special_tokens else 0
+        if len(data) >= LONG_TEXT:
+            ids: bytes = self._long(lambda one: one.encode_ids(data, flags))
+            return ids
+        # From here on this is `_short`, written out: the call would cost a tenth of the whole.
+        try:
+            self._thread.enough  # noqa: B018
+        except AttributeError:
+            self._require_stack()
+        try:
+            instance = self._idle.pop()
+        except IndexError:
+            instance = self._pool.acquire()
+        try:
+            ids = instance.encode_ids(data, flags)
+        except BaseException as error:
+            self._pool.settle(instance, error)
+            raise
+        self._idle.append(instance)
+        if self._pool.attention:
+            self._pool.attend()
+        return ids
+
+    def encode_pair_ids(self, text: str, pair: str, add_special_tokens: bool) -> bytes:
+        first, second = _utf8(text, "text"), _utf8(pair, "pair")
+        flags = _ADD if add_special_tokens else 0
+        ids: bytes = self._run(
+            len(first) + len(second),
+            lambda one: one.encode_pair_ids(first, second, flags),
+            LONG_TEXT,
+        )
+        return ids
+
+    def encode_full(self, text: str, pair: str | None, add_special_tokens: bool) -> FullEncoding:
+        first = _utf8(text, "text")
+        second = None if pair is None else _utf8(pair, "pair")
+        flags = _ADD if add_special_tokens else 0
+        full: FullEncoding = self._run(
+            len(first) + len(second or b""), lambda one: one.encode_full(first, second, flags)
+        )
+        return full
+
+    def encode_batch_ids(
+        self, texts: Sequence[str], add_special_tokens: bool
+    ) -> tuple[bytes, bytes]:
+        """All ids, and u32 bounds: text n owns ids[bounds[n]..bounds[n + 1]]."""
+        flags = _ADD if add_special_tokens else 0
+        ids: list[bytes] = []
+        bounds = array("I", (0,))
+        for part in _parts([_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]):
+            some_ids, some_bounds = self._encode_part(part, flags)
+            before = bounds[-1]
+            # The first bound of each part is the last of the one before.
+            later = memoryview(some_bounds).cast("I")[1:]
+            bounds.extend(later if not before else array("I", (before + n for n in later)))
+            ids.append(some_ids)
+        return b"".join(ids), bounds.tobytes()
+
+    def decode(self, ids: bytes, skip_special_tokens: bool) -> str:
+        _require_whole(ids)
+        flags = abi.DECODE_SKIP_SPECIAL_TOKENS if skip_special_tokens else 0
+        text: str = self._run(len(ids), lambda one: one.decode(ids, flags))
+        return text
+
+    def decode_batch(self, lists: Sequence[bytes], skip_special_tokens: bool) -> list[str]:
+        for ids in lists:
+            _require_whole(ids)
+        flags = abi.DECODE_SKIP_SPECIAL_TOKENS if skip_special_tokens else 0
+        texts: list[str] = []
+        for part in _parts(lists):
+            texts += self._decode_part(part, flags)
+        return texts
+
+    def token_to_id(self, token: str) -> int | None:
+        data = _utf8(token, "token")
+        identity: int | None = self._run(len(data), lambda one: one.token_to_id(data))
+        return identity
+
+    def id_to_token(self, id: int) -> str | None:
+        if not 0 <= id < 1 << 32:
+            return None
+        token: str | None = self._run(0, lambda one: one.id_to_token(id))
+        return token
+
+    def vocab(self, with_added_tokens: bool) -> dict[str, int]:
+        flags = abi.VOCAB_WITH_ADDED_TOKENS if with_added_tokens else 0
+        table: dict[str, int] = self._run(0, lambda one: one.vocab(flags))
+        return table
+
+    def info(self) -> dict[str, Any]:
+        return parsed(self._run(0, lambda one: one.info()))
+
+    def close(self) -> None:
+        """Frees what is idle now, and the rest as the calls that use it end."""
+        self._pool.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._pool.closed
+
+    def _encode_part(self, texts: Sequence[bytes], flags: int) -> tuple[bytes, bytes]:
+        lengths = _lengths(texts, 1)
+        flat = b"".join(texts)
+        answer: tuple[bytes, bytes] = self._run(
+            len(flat), lambda one: one.encode_batch_ids(lengths, flat, flags), LONG_TEXT
+        )
+        return answer
+
+    def _decode_part(self, lists: Sequence[bytes], flags: int) -> list[str]:
+        lengths = _lengths(lists, 4)
+        flat = b"".join(lists)
+        texts: list[str] = self._run(len(flat), lambda one: one.decode_batch(lengths, flat, flags))
+        return texts
+
+    def _run(self, size: int, work: Callable[[Instance], Any], is_long: int = LONG_INPUT) -> Any:
+        return self._long(work) if size >= is_long else self._short(work)
+
+    def _short(self, work: Callable[[Instance], Any]) -> Any:
+        self._require_stack_once()
+        instance = self._pool.acquire()
+        try:
+            result = work(instance)
+        except BaseException as error:
+            self._pool.settle(instance, error)
+            raise
+        self._pool.release(instance)
+        return result
+
+    def _long(self, work: Callable[[Instance], Any]) -> Any:
+        """In the main thread, signal handlers may end the call with an exception."""
+        self._require_stack_once()
+        while True:
+            instance = self._pool.acquire()
+            try:
+                result = self._interrupt.run(instance, work)
+            except Interrupted as error:
+                # Meant for another call. This one has changed nothing and starts over.
+                self._pool.settle(instance, error)
+            except BaseException as error:
+                self._pool.settle(instance, error)
+                raise
+            else:
+                self._pool.release_after_long_call(instance)
+                return result
+
+    def _require_stack_once(self) -> None:
+        if not hasattr(self._thread, "enough"):
+            self._require_stack()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a loaded tokenizer cannot be pickled: load its file where it is needed")
+
+
+def parsed(document: bytes) -> dict[str, Any]:
+    """JSON that the core wrote."""
+    try:
+        value = json.loads(document)
+    except ValueError as error:
+        raise status.misbehaved(f"gave malformed JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise status.misbehaved("gave JSON that is no object")
+    return value
+
+
+def _utf8(text: str, place: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise status.lone_surrogate(text, error, place) from None
+    except AttributeError:
+        raise status.not_text(text, place) from None
+
+
+def _require_whole(ids: bytes) -> None:
+    if len(ids) % 4:
+        raise InvalidArgument(f"{len(ids)} bytes are no whole number of ids of 4 bytes each")
+
+
+def _lengths(items: Sequence[bytes], unit: int) -> bytes:
+    return array("I", [len(item) // unit for item in items]).tobytes()
+
+
+def _parts(items: Sequence[bytes]) -> list[Sequence[bytes]]:
+    """Runs of items that fit into one call together; an item that does not fit stays alone."""
+    parts: list[Sequence[bytes]] = []
+    start = size = 0
+    for place, item in enumerate(items):
+        if size and size + len(item) > BATCH_BYTES:
+            parts.append(items[start:place])
+            start, size = place, 0
+        size += len(item)
+    if start < len(items):
+        parts.append(items[start:])
+    return parts

@@ -1,0 +1,180 @@
+"""Which build is used, and that an altered one never runs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import wasmtime
+
+import pywasmtok._host as host
+from pywasmtok import errors
+from pywasmtok._host import artifacts, core
+from pywasmtok._host.artifacts import Artifact
+from pywasmtok._host.cache import ENVIRONMENT, Cache
+from pywasmtok._host.core import Core
+from pywasmtok._host.wasm_file import custom_sections
+
+from .cores import custom, ids_of, sample_wasm
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of builds in place of the real one, and a process that has opened none."""
+    monkeypatch.setattr(artifacts, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(core, "_opened", {})
+    monkeypatch.setattr(core, "_refused", {})
+    monkeypatch.delenv(artifacts.ENVIRONMENT, raising=False)
+    monkeypatch.setenv(ENVIRONMENT, "off")
+    put(
+        tmp_path,
+        portable=sample_wasm(False),
+        baseline=sample_wasm(False),
+        threads=sample_wasm(True),
+    )
+    return tmp_path
+
+
+def put(directory: Path, **builds: bytes) -> None:
+    lines = ["abi = 1"]
+    for name, wasm in builds.items():
+        (directory / f"{name}.wasm").write_bytes(wasm)
+        lines += [f"[builds.{name}]", f'sha256 = "{hashlib.sha256(wasm).hexdigest()}"']
+    (directory / artifacts.LOCK_NAME).write_text("\n".join(lines))
+
+
+def test_the_default_is_portable(directory: Path) -> None:
+    tok = host.load_tokenizer(b"x")
+    assert tok.build == "portable"
+    assert tok.encode_ids("x", False) == ids_of("x")
+    assert host.builds() == ["baseline", "portable", "threads"]
+    assert host.detect(b"x" * 100_000) == {"format": "test"}
+
+
+def test_argument_before_environment_before_default(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(artifacts.ENVIRONMENT, "baseline")
+    assert host.load_tokenizer(b"x").build == "baseline"
+    assert host.load_tokenizer(b"x", build="portable").build == "portable"
+    assert host.load_tokenizer(b"x", build="threads").build == "threads"
+    monkeypatch.setenv(artifacts.ENVIRONMENT, "")
+    assert host.load_tokenizer(b"x").build == "portable"
+
+
+def test_detect_never_uses_the_shared_memory(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(artifacts.ENVIRONMENT, "threads")
+    assert host.detect(b"x") == {"format": "test"}
+    assert host.detect(b"x", build="threads") == {"format": "test"}
+    assert "threads" not in core.opened()
+
+
+def test_a_build_is_compiled_once(directory: Path) -> None:
+    assert core.open_core(None) is core.open_core("portable")
+
+
+@pytest.mark.parametrize("name", ["fast", "../portable", ""])
+def test_an_unknown_build_is_named_with_those_that_exist(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(artifacts.ENVIRONMENT, name or "none")
+    with pytest.raises(errors.InvalidArgument, match="baseline, portable, threads"):
+        host.load_tokenizer(b"x")
+
+
+def test_without_simd_the_baseline_serves(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = core.Core
+
+    def refuse(artifact: Artifact, cache: Cache) -> Core:
+        if artifact.name == "portable":
+            raise wasmtime.WasmtimeError("SIMD is not supported by this CPU")
+        return real(artifact, cache)
+
+    monkeypatch.setattr(core, "Core", refuse)
+    assert host.load_tokenizer(b"x").build == "baseline"
+    # Who asks for it by name gets it or an error.
+    with pytest.raises(errors.ArtifactError, match="SIMD is not supported"):
+        host.load_tokenizer(b"x", build="portable")
+    monkeypatch.setenv(artifacts.ENVIRONMENT, "portable")
+    with pytest.raises(errors.ArtifactError, match="SIMD is not supported"):
+        host.load_tokenizer(b"x")
+
+
+def test_an_altered_build_is_refused(directory: Path) -> None:
+    path = directory / "portable.wasm"
+    wasm = bytearray(path.read_bytes())
+    wasm[-1] ^= 1
+    path.write_bytes(wasm)
+    with pytest.raises(errors.ArtifactError, match="SHA-256 differs") as caught:
+        host.load_tokenizer(b"x")
+    assert caught.value.source == str(path)
+
+
+def test_missing_files_are_refused(directory: Path) -> None:
+    (directory / "portable.wasm").unlink()
+    with pytest.raises(errors.ArtifactError, match="cannot read the core build"):
+        host.load_tokenizer(b"x")
+    (directory / artifacts.LOCK_NAME).unlink()
+    for call in (host.builds, lambda: host.load_tokenizer(b"x")):
+        with pytest.raises(errors.ArtifactError, match="no core builds"):
+            call()
+
+
+@pytest.mark.parametrize("lock", ["", "x", "builds = 3", "[builds.portable]\nsha256 = 3"])
+def test_a_broken_lock_is_refused(directory: Path, lock: str) -> None:
+    (directory / artifacts.LOCK_NAME).write_text(lock)
+    with pytest.raises(errors.ArtifactError):
+        host.builds()
+
+
+@pytest.mark.parametrize("number", [0, 2, "1", None])
+def test_another_abi_is_refused_before_anything_runs(
+    directory: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(directory, portable=sample_wasm(False, number))
+    monkeypatch.setattr(core, "Core", lambda *_: pytest.fail("was compiled"))
+    with pytest.raises(errors.ArtifactError, match=f"ABI {number!r}, this package speaks 1"):
+        host.load_tokenizer(b"x")
+
+
+@pytest.mark.parametrize(
+    ("wasm", "what"),
+    [
+        (b"", "not a WebAssembly module"),
+        (b"\0asm\2\0\0\0", "not a WebAssembly module"),
+        (b"\0asm\1\0\0\0\0\x7f", "cut off inside a section"),
+        (b"\0asm\1\0\0\0\0", "malformed length"),
+        (b"\0asm\1\0\0\0\0\xff\xff\xff\xff\xff\xff", "malformed length"),
+        (b"\0asm\1\0\0\0\0\2\x30a", "ends behind it"),
+        (b"\0asm\1\0\0\0", "no section"),
+        (b"\0asm\1\0\0\0" + custom("pywasmtok.abi", b"{"), "no JSON"),
+        (b"\0asm\1\0\0\0" + custom("pywasmtok.abi", b"[1]"), "no JSON object"),
+    ],
+)
+def test_malformed_modules_are_refused(wasm: bytes, what: str) -> None:
+    with pytest.raises(errors.ArtifactError, match=what):
+        Artifact("odd", wasm).require_abi()
+
+
+def test_sections_are_read() -> None:
+    sections = custom_sections(sample_wasm(False) + custom("build_id", b"a second one"))
+    assert sections["build_id"] == bytes(32)
+    assert Artifact("x", sample_wasm(False)).about == {
+        "abi": 1,
+        "build_id": "00" * 32,
+        "variant": "test",
+    }
+
+
+def test_describe(directory: Path) -> None:
+    host.load_tokenizer(b"x")
+    about = host.describe()
+    assert about["abi"] == 1
+    assert about["builds"].keys() == {"baseline", "portable", "threads"}
+    assert about["opened"]["portable"]["sha256"] == about["builds"]["portable"]
+    assert about["engine"]["epoch_interruption"] is True
+    assert about["cache"] is None
+    assert "off" in about["cache_off_because"]

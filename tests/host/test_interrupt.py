@@ -1,0 +1,179 @@
+"""K12: Ctrl-C ends a long call at once instead of after it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pywasmtok._host import interrupt
+from pywasmtok._host.instance import Instance
+from pywasmtok._host.status import Interrupted
+
+from .cores import LONG, ids_of, load
+from .processes import finish, start
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+
+# A core stops within one loop; the rest is the way of the signal on a busy machine.
+PROMPT_SECONDS = 0.2
+
+SETUP = """
+    import os, signal, sys, threading, time
+    import cores
+    tok = cores.load()
+    text = cores.SPIN + "x" * cores.LONG
+    print("ready", flush=True)
+"""
+
+CALLS = {
+    "encode_ids": "tok.encode_ids(text)",
+    "encode_pair_ids": "tok.encode_pair_ids(text, text, True)",
+    "encode_full": "tok.encode_full(text, None, True)",
+    "load": "cores.load(cores.SPIN.encode())",
+}
+
+
+@pytest.mark.parametrize("call", ["encode_ids", "encode_full", "load"])
+def test_k12_ctrl_c_during_a_call(call: str) -> None:
+    process = start(
+        SETUP
+        + f"""
+    try:
+        {CALLS[call]}
+    except KeyboardInterrupt:
+        stopped = time.monotonic()
+    assert tok.encode_ids("right", False) == cores.ids_of("right")
+    assert tok.encode_ids("y" * cores.LONG, False) == cores.ids_of("y" * cores.LONG)
+    print(stopped)
+    """
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert float(finish(process)) - sent < PROMPT_SECONDS
+
+
+def test_k12_ctrl_c_again_and_again() -> None:
+    code = (
+        SETUP
+        + """
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    for n in range(5):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.02 * n or 0.0001)
+            tok.encode_ids(text)
+        except KeyboardInterrupt:
+            print("stopped")
+        assert tok.encode_ids("right", False) == cores.ids_of("right")
+    """
+    )
+    assert finish(start(code)).split() == ["ready"] + ["stopped"] * 5
+
+
+def test_a_handler_that_does_not_raise_lets_the_call_go_on() -> None:
+    code = (
+        SETUP
+        + """
+    seen = []
+    signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    text = cores.WORK + "x" * cores.LONG
+    assert tok.encode_ids(text, False) == cores.ids_of(text)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(len(seen) > 1)
+    """
+    )
+    assert finish(start(code)) == "ready\nTrue"
+
+
+def test_a_handler_that_makes_long_calls_itself() -> None:
+    """Its call is cancelled by its own exception; the interrupted one starts over."""
+    code = (
+        SETUP
+        + """
+    def handler(*_):
+        signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            tok.encode_ids(text)
+        except TimeoutError:
+            print("stopped")
+
+    def stop(*_):
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    work = cores.WORK + "x" * cores.LONG
+    print(tok.encode_ids(work, False) == cores.ids_of(work))
+    """
+    )
+    assert finish(start(code)) == "ready\nstopped\nTrue"
+
+
+def test_calls_of_other_threads_go_on() -> None:
+    code = (
+        SETUP
+        + """
+    results = []
+    work = cores.WORK + "x" * cores.LONG
+    thread = threading.Thread(target=lambda: results.append(tok.encode_ids(work, False)))
+    thread.start()
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        tok.encode_ids(text)
+    except KeyboardInterrupt:
+        print("stopped")
+    thread.join()
+    print(results == [cores.ids_of(work)])
+    """
+    )
+    assert finish(start(code)) == "ready\nstopped\nTrue"
+
+
+def test_a_call_hit_by_the_cancelling_of_another_starts_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tok = load()
+    real = interrupt.run
+    hits: list[Instance] = []
+
+    def hit_once(instance: Instance, work: Callable[[Instance], Any]) -> Any:
+        if not hits:
+            hits.append(instance)
+            raise Interrupted
+        return real(instance, work)
+
+    monkeypatch.setattr(interrupt, "run", hit_once)
+    assert tok.encode_ids("x" * LONG, False) == ids_of("x" * LONG)
+    assert hits[0] not in tok._pool.idle
+
+
+def test_cancelling_before_the_call_has_begun_ends_it_too() -> None:
+    tok = load()
+    instance = tok._pool.acquire()
+    instance.cancel()
+    with pytest.raises(Interrupted):
+        instance.interruptible(lambda one: one.encode_ids(b"x", 0))
+
+
+def test_only_the_main_thread_needs_a_helper() -> None:
+    tok = load()
+    names = []
+
+    def work(instance: Instance) -> None:
+        names.append(threading.current_thread().name)
+
+    interrupt.run(tok._pool.acquire(), work)
+    thread = threading.Thread(target=interrupt.run, args=(tok._pool.acquire(), work), name="mine")
+    thread.start()
+    thread.join()
+    assert names == ["pywasmtok-calls", "mine"]

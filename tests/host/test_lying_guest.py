@@ -1,0 +1,120 @@
+"""A core that answers nonsense hurts itself: its instance is dropped, and nothing is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from pywasmtok import errors
+from pywasmtok._host.instance import Handles
+from pywasmtok._host.tokenizer import CoreTokenizer
+
+from .cores import TRAPS, ids_of, load, sample_core
+
+LIES = {
+    "\1B": "answered -2",
+    "\1E": "failed without an error",
+    "\1K": "unknown kind 99",
+    "\1M": "outside its memory",
+    "\1N": "outside its memory",
+    "\1P": "outside its memory",
+}
+
+
+@pytest.fixture
+def tok() -> CoreTokenizer:
+    tokenizer = load()
+    tokenizer.encode_ids("first")
+    return tokenizer
+
+
+@pytest.mark.parametrize(("text", "what"), LIES.items())
+def test_lies_of_encode(tok: CoreTokenizer, text: str, what: str) -> None:
+    (liar,) = tok._pool.idle
+    with pytest.raises(errors.CoreTrap, match=what):
+        tok.encode_ids(text)
+    assert liar not in tok._pool.idle
+    assert tok.encode_ids("next", False) == ids_of("next")
+
+
+@pytest.mark.parametrize(("text", "what"), [("\1T", "cut off"), ("\1U", "no UTF-8")])
+def test_lies_in_the_table_of_tokens(tok: CoreTokenizer, text: str, what: str) -> None:
+    with pytest.raises(errors.CoreTrap, match=what):
+        tok.encode_full(text, None, True)
+
+
+def test_bounds_that_run_backwards(tok: CoreTokenizer) -> None:
+    with pytest.raises(errors.CoreTrap, match="do not divide"):
+        tok.encode_batch_ids(["\2", "b"], True)
+
+
+def test_text_that_is_no_utf8(tok: CoreTokenizer) -> None:
+    with pytest.raises(errors.CoreTrap, match="no UTF-8"):
+        tok.decode(b"\xff\0\0\0", True)
+
+
+@pytest.mark.parametrize(
+    "handles",
+    [
+        Handles(6, 0, 0, 0),
+        Handles(0xFFFF_FFF0, 0, 0, 0),
+        Handles(1024, 0, 0xFFFF_0000, 0x2_0000),
+    ],
+)
+def test_a_session_or_input_outside_the_memory(tok: CoreTokenizer, handles: Handles) -> None:
+    instance = tok._pool.acquire()
+    with pytest.raises(errors.CoreTrap):
+        instance.adopt(handles)
+
+
+@pytest.mark.parametrize(("text", "code"), TRAPS.items())
+def test_traps_are_typed_and_the_next_call_is_right(
+    tok: CoreTokenizer, text: str, code: str
+) -> None:
+    with pytest.raises(errors.CoreTrap, match=code):
+        tok.encode_ids(text)
+    assert tok.encode_ids("next", False) == ids_of("next")
+
+
+def test_the_panic_text_is_told(tok: CoreTokenizer) -> None:
+    with pytest.raises(errors.CoreTrap, match="UNREACHABLE: the test core panicked"):
+        tok.encode_ids("\1p")
+
+
+def test_memory_that_grows_during_a_call_is_seen(tok: CoreTokenizer) -> None:
+    before = tok._pool.idle[0].size
+    text = "\1G" + "x" * 1000
+    assert tok.encode_ids(text, False) == ids_of(text)
+    assert tok._pool.idle[0].size > before
+
+
+def test_nothing_that_is_handed_out_looks_into_the_guest(tok: CoreTokenizer) -> None:
+    """Results are copies: they outlive the tokenizer and the next call."""
+    ids = tok.encode_ids("abc", False)
+    full = tok.encode_full("abc", None, False)
+    tok.encode_ids("xyz")
+    tok.close()
+    del tok
+    assert ids == full.ids == ids_of("abc")
+    assert type(ids) is bytes
+
+
+def test_a_module_of_another_shape_is_refused() -> None:
+    import wasmtime
+
+    from pywasmtok._host.artifacts import Artifact
+    from pywasmtok._host.core import check_exports, check_imports
+
+    artifact = Artifact("odd", b"")
+    engine = sample_core(False).engine
+    importing = wasmtime.Module(engine, '(module (import "env" "now" (func (result i32))))')
+    with pytest.raises(errors.ArtifactError, match=r"imports env\.now instead of nothing"):
+        check_imports(importing, artifact)
+    with pytest.raises(errors.ArtifactError, match="imports nothing instead of one shared memory"):
+        check_imports(sample_core(False).module, Artifact("threads", b""))
+    with pytest.raises(errors.ArtifactError, match="exports no function"):
+        check_exports(wasmtime.Module(engine, "(module)"), artifact)
+    wrong = wasmtime.Module(
+        engine, '(module (func (export "pwt_abi_version") (result i64) (i64.const 1)))'
+    )
+    with pytest.raises(errors.ArtifactError, match=r"pwt_abi_version .* another type"):
+        check_exports(wrong, artifact)

@@ -1,0 +1,247 @@
+"""Many threads, one tokenizer."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pywasmtok import errors
+from pywasmtok._host import pool as pools
+from pywasmtok._host.tokenizer import CoreTokenizer
+
+from .cores import LONG, WORK, ids_of, load, sample_core
+
+
+def busy(tok: CoreTokenizer) -> Future[bytes]:
+    """Starts a call that takes a while, and returns when it is inside the core."""
+    executor = ThreadPoolExecutor(1)
+    idle = len(tok._pool.idle)
+    future = executor.submit(tok.encode_ids, WORK, False)
+    deadline = time.monotonic() + 10
+    while len(tok._pool.idle) >= max(idle, 1) or tok._pool.size == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    executor.shutdown(wait=False)
+    return future
+
+
+def test_two_threads_are_inside_the_core_at_the_same_time() -> None:
+    tok = load()
+    tok.encode_ids("warm")
+    future = busy(tok)
+    # Would wait for the first call if the lock of Python or one of ours were held during it.
+    assert tok.encode_ids("quick", False) == ids_of("quick")
+    assert not future.done()
+    assert future.result() == ids_of(WORK)
+    assert tok._pool.size == 2
+
+
+def test_a_second_instance_does_not_read_the_file_again() -> None:
+    tok = load(b"\0" * 1000)
+    first, second = tok._pool.acquire(), tok._pool.acquire()
+    assert first.handles() == second.handles()
+    assert first.base() != second.base()
+    assert first.read(0, first.size) == second.read(0, second.size)
+    first.encode_ids(b"changes", 0)
+    assert first.read(0, first.size) != second.read(0, second.size)
+    tok._pool.release(first)
+    tok._pool.release(second)
+
+
+def test_copying_is_an_equal_way_of_cloning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What serves systems without anonymous files."""
+    from pywasmtok._host.image import Image
+
+    monkeypatch.setattr(Image, "_capture_file", lambda self, memory: False)
+    tok = load()
+    assert not tok._pool._source._image.shared
+    futures = [busy(tok), busy(tok)]
+    assert tok.encode_ids("x", False) == ids_of("x")
+    assert [future.result() for future in futures] == [ids_of(WORK)] * 2
+
+
+def test_24_threads_share_one_tokenizer() -> None:
+    tok = load()
+    wrong = []
+
+    def work(seed: int) -> None:
+        for n in range(300):
+            text = f"{seed} {n} " + "x" * (seed * n % 500)
+            if tok.encode_ids(text, False) != ids_of(text):
+                wrong.append(text)
+            if n % 50 == seed % 50:
+                with pytest.raises(errors.CoreTrap):
+                    tok.encode_ids("\1u")
+            if n % 100 == 7 and tok.decode(ids_of(text), False) != text:
+                wrong.append(text)
+
+    with ThreadPoolExecutor(24) as executor:
+        list(executor.map(work, range(24)))
+    assert wrong == []
+    assert tok._pool.size <= tok._pool.limit
+    assert len(tok._pool.idle) == tok._pool.size
+
+
+def test_who_finds_no_instance_waits_for_one() -> None:
+    tok = load()
+    tok._pool.limit = 1
+    future = busy(tok)
+    assert tok.encode_ids("after", False) == ids_of("after")
+    assert future.done()
+    assert tok._pool.size == 1
+
+
+def test_who_waits_gets_a_new_instance_when_another_call_traps() -> None:
+    tok = load()
+    tok._pool.limit = 1
+    held = tok._pool.acquire()
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(tok.encode_ids, "waits", False)
+        while not tok._pool.attention:
+            time.sleep(0.001)
+        tok._pool.settle(held, errors.CoreTrap("trapped"))
+        assert future.result(timeout=5) == ids_of("waits")
+
+
+def test_when_no_more_instances_can_be_made_there_are_those_that_exist(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tok = load()
+    held = tok._pool.acquire()
+
+    def refuse() -> None:
+        raise errors.HostError("no instance")
+
+    monkeypatch.setattr(tok._pool._source, "new_instance", refuse)
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(tok.encode_ids, "waits", False)
+        while not tok._pool.attention:
+            time.sleep(0.001)
+        tok._pool.release(held)
+        assert future.result(timeout=5) == ids_of("waits")
+    tok._pool.idle.clear()
+    del held
+    gc.collect()
+    with pytest.raises(errors.HostError, match="no instance"):
+        tok.encode_ids("x")
+
+
+def test_an_instance_lost_on_its_way_is_replaced() -> None:
+    """KeyboardInterrupt can strike between two instructions; the pool must not run dry of it."""
+    tok = load()
+    for _ in range(3 * tok._pool.limit):
+        tok._pool.acquire()
+        assert tok.encode_ids("x", False) == ids_of("x")
+    assert tok._pool.size <= tok._pool.limit
+
+
+def test_close_during_a_call() -> None:
+    tok = load()
+    tok.encode_ids("warm")
+    future = busy(tok)
+    tok.close()
+    assert tok.closed
+    assert future.result() == ids_of(WORK)
+    assert tok._pool.idle == []
+    for call in (lambda: tok.encode_ids("x"), lambda: tok.encode_ids("x" * LONG), tok.info):
+        with pytest.raises(errors.TokenizerClosed):
+            call()
+    tok.close()
+
+
+def test_close_wakes_those_who_wait() -> None:
+    tok = load()
+    tok._pool.limit = 1
+    future = busy(tok)
+    with ThreadPoolExecutor(1) as executor:
+        waiting = executor.submit(tok.encode_ids, "waits")
+        while not tok._pool.attention:
+            time.sleep(0.001)
+        tok.close()
+        with pytest.raises(errors.TokenizerClosed):
+            waiting.result(timeout=5)
+    assert future.result() == ids_of(WORK)
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_dropping_a_tokenizer_frees_its_instances_at_once(threads: bool) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        tok = load(threads=threads)
+        tok.encode_ids("x")
+        tok.encode_ids("x" * LONG)
+        with pytest.raises(errors.CoreTrap):
+            tok.encode_ids("\1u" + "x" * LONG)
+        tok.encode_ids("x")
+        gone = [weakref.ref(instance) for instance in tok._pool.idle]
+        source = tok._pool._source
+        gone.append(weakref.ref(source._group if threads else source._image))
+        del source
+        del tok
+        assert [ref() for ref in gone] == [None] * len(gone)
+    finally:
+        gc.enable()
+
+
+def test_load_and_drop_many_times_keeps_no_files_open(tmp_path: Path) -> None:
+    import os
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("counts the open files of Linux")
+    load()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        load().encode_ids("x")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_an_instance_that_has_become_large_gives_its_memory_back() -> None:
+    tok = load()
+    tok.encode_ids("x")
+    tok.encode_ids("x" * 20_000_000)
+    assert tok._pool.size == 0
+    tok.encode_ids("x" * LONG)
+    assert tok._pool.size == 1
+
+
+def test_the_limit_follows_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools.sys, "platform", "other")
+    for processors, limit in ((1, 4), (8, 16), (100, 32), (None, 4)):
+        monkeypatch.setattr(pools.os, "cpu_count", lambda processors=processors: processors)
+        assert pools.default_limit() == limit
+
+
+def test_many_tokenizers_and_threads_with_faults() -> None:
+    """Three good tenants beside one that does everything wrong."""
+    stop = threading.Event()
+    good = [load() for _ in range(3)]
+    bad = load()
+
+    def hostile() -> int:
+        faults = 0
+        while not stop.is_set():
+            for text in ("\1o", "\1r", "\1u", "\1z", "\1N", "\1P"):
+                with pytest.raises(errors.CoreTrap):
+                    bad.encode_ids(text)
+                faults += 1
+        return faults
+
+    def honest(tok: CoreTokenizer) -> int:
+        return sum(tok.encode_ids(f"text {n}", False) == ids_of(f"text {n}") for n in range(2000))
+
+    with ThreadPoolExecutor(4) as executor:
+        faults = executor.submit(hostile)
+        assert list(executor.map(honest, good)) == [2000] * 3
+        stop.set()
+        assert faults.result() > 0
+
+
+def test_core_is_shared_by_all_tokenizers() -> None:
+    assert load()._pool._source._core is sample_core(False)
