@@ -1,0 +1,82 @@
+"""pywasmtok: an exact LLM tokenizer in WebAssembly.
+
+import pywasmtok
+
+tok = pywasmtok.create_tokenizer("builtin:demo")
+ids = tok.encode("Hello world")
+tok.decode(ids)
+"""
+
+from __future__ import annotations
+
+from . import errors
+from .encoding import Encoding, EncodingBatch
+from .errors import (
+    ArtifactError,
+    BackendFailure,
+    BackendUnavailable,
+    Compressed,
+    CoreTrap,
+    EmptyFile,
+    GitLfsPointer,
+    HostError,
+    HostUnsupported,
+    InvalidArgument,
+    InvalidFile,
+    InvalidText,
+    InvalidToken,
+    LimitExceeded,
+    LoadError,
+    NotATokenizer,
+    SourceNotFound,
+    TokenizerClosed,
+    TokenizerError,
+    UnknownFormat,
+    Unsupported,
+)
+from .factory import (
+    create_tokenizer,
+    create_tokenizer_from_file,
+    create_tokenizer_with_chat_template,
+)
+from .info import TokenizerInfo, get_tokenizer_info
+from .special import SpecialTokens
+from .tokenizer import BackendInfo, Tokenizer
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArtifactError",
+    "BackendFailure",
+    "BackendInfo",
+    "BackendUnavailable",
+    "Compressed",
+    "CoreTrap",
+    "EmptyFile",
+    "Encoding",
+    "EncodingBatch",
+    "GitLfsPointer",
+    "HostError",
+    "HostUnsupported",
+    "InvalidArgument",
+    "InvalidFile",
+    "InvalidText",
+    "InvalidToken",
+    "LimitExceeded",
+    "LoadError",
+    "NotATokenizer",
+    "SourceNotFound",
+    "SpecialTokens",
+    "Tokenizer",
+    "TokenizerClosed",
+    "TokenizerError",
+    "TokenizerInfo",
+    "UnknownFormat",
+    "Unsupported",
+    "__version__",
+    "create_tokenizer",
+    "create_tokenizer_from_file",
+    "create_tokenizer_with_chat_template",
+    "errors",
+    "get_tokenizer_info",
+]

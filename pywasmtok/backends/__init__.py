@@ -1,0 +1,8 @@
+"""Whoever can encode and decode, behind one contract (`base.Backend`)."""
+
+from __future__ import annotations
+
+from .base import Backend, TextPair
+from .hybrid import Hybrid
+
+__all__ = ["Backend", "Hybrid", "TextPair"]

@@ -1,0 +1,83 @@
+"""The contract of a backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from ..encoding import Encoding, EncodingBatch
+from ..errors import InvalidArgument, InvalidText, TokenizerError
+
+if TYPE_CHECKING:
+    from .._ids import Ids
+    from ..special import SpecialTokens
+
+__all__ = ["Backend", "TextPair", "as_pair", "check_text", "what_is_wrong_with"]
+
+TextPair = tuple[str, str]
+
+
+class Backend(ABC):
+    """Encodes and decodes for one tokenizer file. Thread-safe; every error is a TokenizerError."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding: ...
+
+    @abstractmethod
+    def encode_batch(
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+    ) -> EncodingBatch: ...
+
+    @abstractmethod
+    def decode(self, ids: Ids, skip_special_tokens: bool) -> str: ...
+
+    @abstractmethod
+    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]: ...
+
+    @abstractmethod
+    def token_to_id(self, token: str) -> int | None: ...
+
+    @abstractmethod
+    def id_to_token(self, token_id: int) -> str | None: ...
+
+    @abstractmethod
+    def vocab(self, with_added_tokens: bool) -> dict[str, int]: ...
+
+    @abstractmethod
+    def special_tokens(self) -> SpecialTokens: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+def as_pair(item: str | TextPair) -> tuple[str, str | None]:
+    """An item of a batch as `encode` takes it: a text and perhaps a second one."""
+    return (item, None) if isinstance(item, str) else item
+
+
+def check_text(*texts: object) -> None:
+    """Refuses what is no text, before a backend finds out in its own way."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidArgument(f"a text must be str, not {type(text).__name__}")
+
+
+def what_is_wrong_with(texts: Sequence[str | TextPair]) -> TokenizerError | None:
+    """The error for the first text that has no UTF-8, if there is one."""
+    for place, item in enumerate(texts):
+        for text in (item,) if isinstance(item, str) else item:
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                where = f" {place}" if len(texts) > 1 else ""
+                return InvalidText(
+                    f"text{where} holds the lone surrogate U+{ord(text[error.start]):04X}"
+                    f" at character {error.start}",
+                    offset=len(text[: error.start].encode()),
+                    hint="text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') "
+                    "replaces such halves",
+                )
+    return None

@@ -1,0 +1,268 @@
+"""HuggingFace `tokenizers`: the reference, the default decoder and the fallback.
+
+It is imported and built on first use, from the same bytes that the core saw.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+
+from .._ids import as_list, what_is_wrong
+from .._locks import ForkSafeLock
+from ..encoding import Details, Encoding, EncodingBatch
+from ..errors import (
+    BackendFailure,
+    BackendUnavailable,
+    EmptyFile,
+    GitLfsPointer,
+    InvalidArgument,
+    InvalidFile,
+    InvalidText,
+    LoadError,
+    TokenizerClosed,
+    TokenizerError,
+)
+from ..special import SpecialTokens
+from .base import Backend, TextPair, as_pair, what_is_wrong_with
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding as HFEncoding
+    from tokenizers import Tokenizer as HFTokenizer
+
+    from .._ids import Ids
+
+__all__ = ["HFBackend"]
+
+_BOM = b"\xef\xbb\xbf"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The seam: here, and only here, a panic of the library becomes an error.
+
+    pyo3 raises a Rust panic as a BaseException that is no Exception (the regex engine panics when
+    it backtracks too far), so `except Exception` would let it end the program.
+    """
+    try:
+        return function(*args, **kwargs)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise
+    except UnicodeEncodeError as error:
+        raise InvalidText(f"no UTF-8: {error.reason} at character {error.start}") from error
+    except (OverflowError, TypeError):
+        # A wrong argument; the caller of this function knows which one.
+        raise
+    except BaseException as error:
+        raise BackendFailure(f"tokenizers: {type(error).__name__}: {error}") from error
+
+
+class HFBackend(Backend):
+    name = "hf"
+
+    def __init__(self, data: bytes, source: str | None = None) -> None:
+        self._data = data
+        self._source = source
+        self._tokenizer: HFTokenizer | None = None
+        self._lock = ForkSafeLock()
+        self._closed = False
+
+    @property
+    def loaded(self) -> bool:
+        return self._tokenizer is not None
+
+    def load(self) -> HFTokenizer:
+        """The library's tokenizer, built by whichever thread comes first."""
+        tokenizer = self._tokenizer
+        if tokenizer is None:
+            with self._lock:
+                tokenizer = self._tokenizer
+                if tokenizer is None:
+                    if self._closed:
+                        raise TokenizerClosed("this tokenizer is closed")
+                    tokenizer = self._tokenizer = self._build()
+        return tokenizer
+
+    def _build(self) -> HFTokenizer:
+        try:
+            from tokenizers import Tokenizer as Factory
+        except ImportError as error:
+            raise BackendUnavailable(
+                f"the package tokenizers cannot be imported: {error}",
+                source=self._source,
+                hint="Run: pip install tokenizers; or do without it: "
+                'encoder="core", decoder="core"',
+            ) from error
+        try:
+            # It refuses a byte-order mark, which says nothing about what follows.
+            return _call(Factory.from_buffer, self._data.removeprefix(_BOM))
+        except BackendFailure as error:
+            raise _refusal(self._data, error, self._source) from error.__cause__
+
+    def _use(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return _call(function, *args, **kwargs)
+        except BackendFailure as error:
+            if not isinstance(error.__cause__, Exception):
+                # A panic may leave anything half-done: the next call starts from a fresh one.
+                self._tokenizer = None
+            raise
+
+    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
+        tokenizer = self.load()
+        try:
+            result = self._use(tokenizer.encode, text, pair, add_special_tokens=add_special_tokens)
+        except TypeError as error:
+            texts = [text] if pair is None else [(text, pair)]
+            raise what_is_wrong_with(texts) or InvalidArgument(str(error)) from error
+        return _encoding(result, text, pair, add_special_tokens)
+
+    def encode_batch(
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+    ) -> EncodingBatch:
+        tokenizer = self.load()
+        try:
+            results = self._use(
+                tokenizer.encode_batch, list(texts), add_special_tokens=add_special_tokens
+            )
+        except TypeError as error:
+            raise what_is_wrong_with(texts) or InvalidArgument(str(error)) from error
+        return EncodingBatch.join(
+            [
+                _encoding(result, *as_pair(item), add_special_tokens)
+                for result, item in zip(results, texts, strict=True)
+            ],
+            add_special_tokens,
+        )
+
+    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
+        tokenizer = self.load()
+        values = as_list(ids)
+        try:
+            return self._use(tokenizer.decode, values, skip_special_tokens=skip_special_tokens)
+        except (OverflowError, TypeError) as error:
+            raise what_is_wrong(values, error) from error
+
+    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]:
+        tokenizer = self.load()
+        values = [as_list(ids) for ids in lists]
+        try:
+            return self._use(
+                tokenizer.decode_batch, values, skip_special_tokens=skip_special_tokens
+            )
+        except (OverflowError, TypeError) as error:
+            raise _first_wrong(values, error) from error
+
+    def token_to_id(self, token: str) -> int | None:
+        return self._use(self.load().token_to_id, token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        return self._use(self.load().id_to_token, token_id)
+
+    def vocab(self, with_added_tokens: bool) -> dict[str, int]:
+        return self._use(self.load().get_vocab, with_added_tokens=with_added_tokens)
+
+    def special_tokens(self) -> SpecialTokens:
+        tokenizer = self.load()
+        added = self._use(tokenizer.get_added_tokens_decoder)
+        special = {token.content: number for number, token in added.items() if token.special}
+        roles: dict[str, tuple[str, int | None]] = {}
+        unk = getattr(tokenizer.model, "unk_token", None)
+        if unk is not None:
+            roles["unk"] = (unk, tokenizer.token_to_id(unk))
+        for role in ("sep", "cls"):
+            pair = getattr(tokenizer.post_processor, role, None)
+            if isinstance(pair, tuple):
+                roles[role] = pair
+        padding = tokenizer.padding
+        if padding:
+            roles["pad"] = (padding["pad_token"], padding["pad_id"])
+        return SpecialTokens.from_file(special, roles)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._tokenizer = None
+
+
+def _refusal(data: bytes, error: BackendFailure, source: str | None) -> LoadError:
+    """Why a file does not load. The library calls all of it a ValueError; the two commonest
+    mistakes can be told apart without reading the file."""
+    if not data.strip():
+        return EmptyFile("the file holds nothing", source=source)
+    if data.startswith(b"version https://git-lfs"):
+        return GitLfsPointer(
+            "this is a git-lfs pointer and not the file itself", source=source, hint="git lfs pull"
+        )
+    text = str(error.__cause__).removeprefix("Cannot instantiate Tokenizer from buffer: ")
+    return InvalidFile(f"HuggingFace tokenizers does not load it: {text}", source=source)
+
+
+def _first_wrong(lists: list[list[int]], error: Exception) -> TokenizerError:
+    for place, values in enumerate(lists):
+        try:
+            array("I", values)
+        except (OverflowError, TypeError):
+            wrong = what_is_wrong(values, error)
+            wrong.message = f"list {place}: {wrong.message}"
+            return wrong
+    return InvalidArgument(f"these are no lists of ids: {error}")
+
+
+def _encoding(
+    result: HFEncoding, text: str, pair: str | None, add_special_tokens: bool
+) -> Encoding:
+    data = array("I", result.ids).tobytes()
+    return Encoding(data, _Result(result), text, pair, add_special_tokens)
+
+
+class _Result(NamedTuple):
+    """One answer of the library, unpacked when somebody asks."""
+
+    encoding: HFEncoding
+
+    @property
+    def name(self) -> str:
+        return "hf"
+
+    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details:
+        made = self.encoding
+        offsets: list[tuple[int, int]] = made.offsets
+        return Details(
+            tokens=made.tokens,
+            offsets=offsets,
+            byte_offsets=_byte_offsets(offsets, made.sequence_ids, text, pair),
+            type_ids=made.type_ids,
+            special_tokens_mask=made.special_tokens_mask,
+            attention_mask=made.attention_mask,
+        )
+
+
+def _byte_offsets(
+    offsets: list[tuple[int, int]], sequences: list[int | None], text: str, pair: str | None
+) -> list[tuple[int, int]]:
+    if text.isascii() and (pair is None or pair.isascii()):
+        return list(offsets)
+    starts = [_byte_starts(item) for item in (text, pair) if item is not None]
+    spans: list[tuple[int, int]] = []
+    for (start, end), sequence in zip(offsets, sequences, strict=True):
+        # Chains of post-processors number their parts beyond the two texts.
+        table = starts[min(sequence, len(starts) - 1)] if sequence is not None else ()
+        # The library leaves a span that is no span of characters as it has it, in bytes.
+        inside = end < len(table)
+        spans.append((table[start], table[end]) if inside else (start, end))
+    return spans
+
+
+def _byte_starts(text: str) -> list[int]:
+    """The byte at which each character of a text starts, and the length of the text."""
+    place = 0
+    starts = [0]
+    for character in text:
+        code = ord(character)
+        place += 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)
+        starts.append(place)
+    return starts

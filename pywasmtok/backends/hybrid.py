@@ -1,0 +1,142 @@
+"""One backend encodes, another decodes, and a call that the encoder refuses is not dropped."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from .._locks import ForkSafeLock
+from ..encoding import Encoding, EncodingBatch
+from ..errors import (
+    BackendFailure,
+    HostError,
+    LimitExceeded,
+    TokenizerClosed,
+    TokenizerError,
+    Unsupported,
+)
+from .base import Backend, TextPair
+
+if TYPE_CHECKING:
+    from .._ids import Ids
+    from ..special import SpecialTokens
+
+__all__ = ["Hybrid", "reason_of", "with_second_refusal"]
+
+log = logging.getLogger("pywasmtok")
+
+T = TypeVar("T")
+
+# The errors of a call that speak of the backend and not of what the caller gave it.
+_REFUSALS = (Unsupported, LimitExceeded, BackendFailure, HostError)
+
+
+class Hybrid(Backend):
+    name = "hybrid"
+
+    def __init__(
+        self,
+        encoder: Backend,
+        decoder: Backend,
+        *,
+        fallback: Backend | None = None,
+        reason: str | None = None,
+        source: str | None = None,
+    ) -> None:
+        """`fallback` answers the calls that `encoder` refuses; None lets the refusal through.
+
+        `reason` says why `encoder` is not the first choice.
+        """
+        self.encoder = encoder
+        self.decoder = decoder
+        self._fallback = fallback
+        self._reason = reason
+        self._source = source
+        self._encode = encoder.encode
+        self._refused: Counter[str] = Counter()
+        self._lock = ForkSafeLock()
+
+    @property
+    def reason(self) -> str | None:
+        """Why something was, or is being, served by the fallback: the latest reason."""
+        return self._reason
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many calls went to the fallback, by reason."""
+        with self._lock:
+            return dict(self._refused)
+
+    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
+        try:
+            return self._encode(text, pair, add_special_tokens)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.encode(text, pair, add_special_tokens))
+
+    def encode_batch(
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+    ) -> EncodingBatch:
+        try:
+            return self.encoder.encode_batch(texts, add_special_tokens)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.encode_batch(texts, add_special_tokens))
+
+    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
+        return self.decoder.decode(ids, skip_special_tokens)
+
+    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]:
+        return self.decoder.decode_batch(lists, skip_special_tokens)
+
+    def token_to_id(self, token: str) -> int | None:
+        return self.encoder.token_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        return self.encoder.id_to_token(token_id)
+
+    def vocab(self, with_added_tokens: bool) -> dict[str, int]:
+        return self.encoder.vocab(with_added_tokens)
+
+    def special_tokens(self) -> SpecialTokens:
+        return self.encoder.special_tokens()
+
+    def close(self) -> None:
+        for backend in (self.encoder, self.decoder, self._fallback):
+            if backend is not None:
+                backend.close()
+
+    def _instead(self, error: TokenizerError, call: Callable[[Backend], T]) -> T:
+        if self._fallback is None:
+            raise error
+        try:
+            answer = call(self._fallback)
+        except TokenizerClosed:
+            raise
+        except TokenizerError as second:
+            raise with_second_refusal(error, second) from second
+        reason = reason_of(error)
+        with self._lock:
+            self._reason = reason
+            self._refused[reason] += 1
+            first = self._refused[reason] == 1
+        log.log(
+            logging.WARNING if first else logging.DEBUG,
+            "Core cannot serve a call for %s, falling back to HuggingFace: %s (%s)",
+            self._source,
+            reason,
+            error.message,
+        )
+        return answer
+
+
+def reason_of(error: TokenizerError) -> str:
+    """The short form that logs and metrics carry."""
+    return error.feature or error.kind
+
+
+def with_second_refusal(error: TokenizerError, second: TokenizerError) -> TokenizerError:
+    """The first backend's error, which also says what became of the fallback."""
+    also = f"HuggingFace cannot serve it either: {second.message}"
+    error.hint = f"{error.hint}. {also}" if error.hint else also
+    return error

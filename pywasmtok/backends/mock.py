@@ -1,0 +1,101 @@
+"""A tokenizer of eight words, for tests of code that uses tokenizers. Reached as `mock://` only."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .._ids import as_list
+from ..encoding import Details, Encoding, EncodingBatch
+from ..special import SpecialTokens
+from .base import Backend, TextPair, as_pair
+
+if TYPE_CHECKING:
+    from .._ids import Ids
+
+__all__ = ["MockBackend"]
+
+_VOCAB = {
+    "Hello": 1,
+    "world": 2,
+    "test": 3,
+    "token": 4,
+    " ": 5,
+    ".": 6,
+    "<eos>": 999,
+    "<bos>": 1000,
+}
+_TOKENS = {number: token for token, number in _VOCAB.items()}
+_SPECIAL = ("<eos>", "<bos>")
+_WORD = re.compile(r"\S+")
+
+
+class MockBackend(Backend):
+    """Splits at white space and joins with spaces; a word that it does not know has no id."""
+
+    name = "mock"
+
+    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
+        ids = [number for number, _, _ in _words(text, pair)]
+        return Encoding(array("I", ids).tobytes(), self, text, pair, add_special_tokens)
+
+    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details:
+        words = _words(text, pair)
+        return Details(
+            tokens=[_TOKENS[number] for number, _, _ in words],
+            offsets=[word.span() for _, word, _ in words],
+            byte_offsets=[
+                (len(word.string[: word.start()].encode()), len(word.string[: word.end()].encode()))
+                for _, word, _ in words
+            ],
+            type_ids=[sequence for _, _, sequence in words],
+            special_tokens_mask=[0] * len(words),
+            attention_mask=[1] * len(words),
+        )
+
+    def encode_batch(
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+    ) -> EncodingBatch:
+        return EncodingBatch.join(
+            [self.encode(*as_pair(item), add_special_tokens) for item in texts],
+            add_special_tokens,
+        )
+
+    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
+        tokens = [_TOKENS[number] for number in as_list(ids) if number in _TOKENS]
+        return " ".join(
+            token for token in tokens if not (skip_special_tokens and token in _SPECIAL)
+        )
+
+    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]:
+        return [self.decode(ids, skip_special_tokens) for ids in lists]
+
+    def token_to_id(self, token: str) -> int | None:
+        return _VOCAB.get(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        return _TOKENS.get(token_id)
+
+    def vocab(self, with_added_tokens: bool) -> dict[str, int]:
+        return dict(_VOCAB)
+
+    def special_tokens(self) -> SpecialTokens:
+        return SpecialTokens(
+            bos="<bos>", eos="<eos>", ids={token: _VOCAB[token] for token in _SPECIAL}
+        )
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _words(text: str, pair: str | None) -> list[tuple[int, re.Match[str], int]]:
+    """(id, place, sequence) of each known word."""
+    texts = (text,) if pair is None else (text, pair)
+    return [
+        (_VOCAB[word.group()], word, sequence)
+        for sequence, part in enumerate(texts)
+        for word in _WORD.finditer(part)
+        if word.group() in _VOCAB
+    ]

@@ -1,0 +1,223 @@
+"""The command `pywasmtok`: encode, decode, inspect, doctor."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import __version__
+from ._choice import DECODERS, ENCODERS
+from .errors import InvalidArgument, InvalidText, LoadError, SourceNotFound, TokenizerError
+from .factory import create_tokenizer
+from .info import get_tokenizer_info
+
+if TYPE_CHECKING:
+    from .tokenizer import Tokenizer
+
+__all__ = ["main"]
+
+DEMO = "builtin:demo"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command. 0: done; 1: an error, one line on stderr; 2: wrong usage."""
+    options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            # A token may hold anything; a terminal that cannot show it is no reason to fail.
+            reconfigure(errors="backslashreplace")
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except TokenizerError as error:
+        print(f"pywasmtok: {error.kind}: {_one_line(str(error))}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader has left. Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pywasmtok", description="An exact LLM tokenizer in WebAssembly."
+    )
+    parser.add_argument("--version", action="version", version=f"pywasmtok {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    encode = _command(commands, "encode", _encode, "text to ids, tokens and who answered")
+    encode.add_argument("text", nargs="?", help="else --file, else standard input, verbatim")
+    encode.add_argument("--file", "-f", metavar="PATH", help="read the text from a file")
+    encode.add_argument("--pair", metavar="TEXT", help="a second text, encoded as a pair")
+    encode.add_argument("--no-special", action="store_true", help="add no special tokens")
+    encode.add_argument("--offsets", action="store_true", help="also the place of each token")
+    _backend_options(encode)
+
+    decode = _command(commands, "decode", _decode, "ids to text")
+    decode.add_argument("ids", nargs="*", help="numbers, also separated by commas, or a JSON list")
+    decode.add_argument("--file", "-f", metavar="PATH", help="read the ids from a file")
+    decode.add_argument("--keep-special", action="store_true", help="keep special tokens")
+    _backend_options(decode)
+
+    inspect = _command(commands, "inspect", _inspect, "what a tokenizer file holds")
+    inspect.add_argument("source", nargs="?", default=DEMO, help=f"default: {DEMO}")
+
+    _command(commands, "doctor", _doctor, "versions, builds, cache, and whether all of it works")
+    return parser
+
+
+def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=run)
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+    return parser
+
+
+def _backend_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tokenizer", "-t", metavar="SOURCE", default=DEMO, help=f"path; default: {DEMO}"
+    )
+    parser.add_argument("--encoder", choices=ENCODERS)
+    parser.add_argument("--decoder", choices=DECODERS)
+    parser.add_argument("--build", help="portable, threads or baseline")
+
+
+def _open(options: argparse.Namespace) -> Tokenizer:
+    return create_tokenizer(
+        options.tokenizer,
+        encoder=options.encoder,
+        decoder=options.decoder,
+        build=options.build,
+    )
+
+
+def _encode(options: argparse.Namespace) -> int:
+    text = _input(options.text, options.file)
+    with _open(options) as tokenizer:
+        encoding = tokenizer.encode(text, options.pair, not options.no_special)
+        backend = tokenizer.backend
+        answer: dict[str, Any] = {
+            "ids": encoding.ids,
+            "tokens": encoding.tokens,
+            "backend": {**backend._asdict(), "served_by": encoding.served_by},
+            "hash": f"{encoding.hash:016x}",
+        }
+        if options.offsets:
+            answer["offsets"] = encoding.offsets
+            answer["byte_offsets"] = encoding.byte_offsets
+        if options.json:
+            return _print_json(answer)
+        print("ids:    ", " ".join(map(str, encoding.ids)))
+        print("tokens: ", " ".join(map(_quoted, encoding.tokens)))
+        if options.offsets:
+            print("offsets:", " ".join(f"{start}-{end}" for start, end in encoding.offsets))
+        build = f" ({backend.build})" if encoding.served_by == "core" else ""
+        why = f", because of {backend.reason}" if backend.reason else ""
+        print(f"backend:  {encoding.served_by}{build}{why}")
+    return 0
+
+
+def _decode(options: argparse.Namespace) -> int:
+    given = " ".join(options.ids) if options.ids else _input(None, options.file)
+    ids = _numbers(given)
+    with _open(options) as tokenizer:
+        text = tokenizer.decode(ids, not options.keep_special)
+        if options.json:
+            return _print_json({"text": text, "backend": tokenizer.backend._asdict()})
+    print(text)
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    info = get_tokenizer_info(options.source).as_dict()
+    if options.json:
+        return _print_json(info)
+    added = info["pipeline"].pop("added_tokens", None)
+    if added is not None:
+        info["pipeline"]["added_tokens"] = len(added)
+    ids = info["special_tokens"].pop("ids")
+    info["special_tokens"]["ids"] = [f"{number} {token}" for token, number in ids.items()]
+    _print_tree(info)
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from .doctor import examine
+
+    report, healthy = examine()
+    if options.json:
+        _print_json(report)
+    else:
+        _print_tree(report)
+    return 0 if healthy else 1
+
+
+def _input(argument: str | None, file: str | None) -> str:
+    """Text from the argument, a file or stdin; not a byte of it is changed."""
+    if argument is not None:
+        if file is not None:
+            raise InvalidArgument("a text and --file at once")
+        return argument
+    if file is None:
+        name, data = "standard input", sys.stdin.buffer.read()
+    else:
+        name = file
+        try:
+            with open(file, "rb") as stream:
+                data = stream.read()
+        except FileNotFoundError as error:
+            raise SourceNotFound("no such file", source=file) from error
+        except OSError as error:
+            raise LoadError(f"cannot be read: {error.strerror}", source=file) from error
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidText(f"no UTF-8: {error.reason}", source=name, offset=error.start) from error
+
+
+def _numbers(text: str) -> list[int]:
+    words = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
+    for word in words:
+        if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= 11):
+            raise InvalidArgument(f"no id: {word[:40]!r}")
+    return [int(word) for word in words]
+
+
+def _print_json(answer: dict[str, Any]) -> int:
+    print(json.dumps(answer, ensure_ascii=False))
+    return 0
+
+
+def _print_tree(value: dict[str, Any], indent: str = "") -> None:
+    width = max((len(str(key)) for key in value), default=0) + 1
+    for key, item in value.items():
+        if item in (None, {}, [], ()):
+            continue
+        if isinstance(item, dict):
+            print(f"{indent}{key}:")
+            _print_tree(item, indent + "  ")
+        else:
+            print(f"{indent}{key + ':':<{width}} {_shown(item)}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        shown = ", ".join(_shown(item) for item in value[:12])
+        return f"{shown}, ... ({len(value)} in all)" if len(value) > 12 else shown
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return _one_line(value) if isinstance(value, str) else str(value)
+
+
+def _quoted(token: str) -> str:
+    return json.dumps(token, ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

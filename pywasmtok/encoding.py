@@ -1,0 +1,299 @@
+"""What `encode` answers: ids in one flat buffer, and details made when somebody asks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+__all__ = ["ID_BYTES", "DetailSource", "Details", "Encoding", "EncodingBatch", "view"]
+
+ID_BYTES = 4
+
+# Part of the contract of `Encoding.hash`: a new function would need a new name.
+_HASH_PERSON = b"pywasmtok-ids-1"
+
+
+def view(data: bytes) -> memoryview:
+    """u32 over bytes that came from the core. Every platform of wasmtime-py is little-endian."""
+    return memoryview(data).cast("I")
+
+
+class Details(NamedTuple):
+    """What is known of each id beside its number."""
+
+    tokens: list[str]
+    offsets: list[tuple[int, int]]
+    byte_offsets: list[tuple[int, int]]
+    type_ids: list[int]
+    special_tokens_mask: list[int]
+    attention_mask: list[int]
+
+
+class DetailSource(Protocol):
+    """Whoever made the ids of an encoding and can say more about them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details: ...
+
+
+class Encoding(Sequence[int]):
+    """A sequence of ids over a flat, read-only u32 buffer.
+
+    `.buffer`, `.numpy()` and (from Python 3.12 on) `memoryview(encoding)` give the ids without
+    copying; `.ids` makes a list on demand. Tokens, offsets and masks are computed on first access.
+    """
+
+    __slots__ = ("_data", "_details", "_list", "_pair", "_source", "_special", "_text")
+
+    def __init__(
+        self,
+        data: bytes,
+        source: DetailSource,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+    ) -> None:
+        self._data = data
+        self._source = source
+        self._text = text
+        self._pair = pair
+        self._special = add_special_tokens
+        self._list: list[int] | None = None
+        self._details: Details | None = None
+
+    @property
+    def buffer(self) -> memoryview:
+        """The ids as a read-only memoryview of format `I`."""
+        return view(self._data)
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids as a list, made once."""
+        ids = self._list
+        if ids is None:
+            ids = self._list = view(self._data).tolist()
+        return ids
+
+    def numpy(self) -> NDArray[numpy.uint32]:
+        """The ids as a read-only array over the same memory."""
+        import numpy as np
+
+        return np.frombuffer(self._data, dtype=np.uint32)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        import numpy as np
+
+        array: NDArray[Any] = np.frombuffer(self._data, dtype=np.uint32)
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError(f"ids are uint32: another type ({dtype}) needs a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    if sys.version_info >= (3, 12):
+
+        def __buffer__(self, flags: int, /) -> memoryview:
+            return view(self._data)
+
+    @property
+    def tokens(self) -> list[str]:
+        return self._detail().tokens
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """(start, end) of each token in characters of its text; (0, 0) for what no text made."""
+        return self._detail().offsets
+
+    @property
+    def byte_offsets(self) -> list[tuple[int, int]]:
+        """The same spans in bytes of the text's UTF-8."""
+        return self._detail().byte_offsets
+
+    @property
+    def type_ids(self) -> list[int]:
+        return self._detail().type_ids
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """1 for tokens that the post-processor put there, 0 for those of the text."""
+        return self._detail().special_tokens_mask
+
+    @property
+    def attention_mask(self) -> list[int]:
+        """0 for padding, else 1."""
+        return self._detail().attention_mask
+
+    @property
+    def served_by(self) -> str:
+        """The backend that made these ids: `core`, `hf` or `mock`."""
+        return self._source.name
+
+    @property
+    def hash(self) -> int:
+        """64 bits of BLAKE2b over the ids, equal in every process, host and version.
+
+        `int.from_bytes(blake2b(ids as little-endian u32, digest_size=8,
+        person=b"pywasmtok-ids-1").digest(), "little")`. It speaks of the ids alone: two
+        tokenizers that answer the same ids give the same hash.
+        """
+        from hashlib import blake2b
+
+        digest = blake2b(self._data, digest_size=8, person=_HASH_PERSON).digest()
+        return int.from_bytes(digest, "little")
+
+    def _detail(self) -> Details:
+        details = self._details
+        if details is None:
+            details = self._source.details(self._text, self._pair, self._special)
+            self._details = details
+        return details
+
+    def __len__(self) -> int:
+        return len(self._data) // ID_BYTES
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        return self.ids[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal ids; a list of ids may stand for an encoding."""
+        if isinstance(other, Encoding):
+            return self._data == other._data
+        if isinstance(other, list):
+            return self.ids == other
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._data)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.ids[:8]))
+        more = ", ..." if len(self) > 8 else ""
+        return f"<Encoding of {len(self)} ids [{shown}{more}] by {self.served_by}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A tokenizer does not travel with an encoding, so its details are settled before.
+        return (_restore, (self._data, self.served_by, self._detail()))
+
+
+class _Settled(NamedTuple):
+    """The source of an encoding that came out of a pickle."""
+
+    name: str
+    known: Details
+
+    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details:
+        return self.known
+
+
+def _restore(data: bytes, name: str, details: Details) -> Encoding:
+    return Encoding(data, _Settled(name, details), "", None, False)
+
+
+class EncodingBatch(Sequence[Encoding]):
+    """Encodings that share one flat u32 buffer: item n owns `buffer[bounds[n]:bounds[n + 1]]`."""
+
+    __slots__ = ("_bounds", "_data", "_sources", "_special", "_texts")
+
+    def __init__(
+        self,
+        data: bytes,
+        bounds: bytes,
+        sources: DetailSource | list[DetailSource],
+        texts: Sequence[str | tuple[str, str]],
+        add_special_tokens: bool,
+    ) -> None:
+        self._data = data
+        self._bounds = bounds
+        self._sources = sources
+        self._texts = texts
+        self._special = add_special_tokens
+
+    @classmethod
+    def join(cls, encodings: Sequence[Encoding], add_special_tokens: bool) -> EncodingBatch:
+        """One batch out of encodings that were made one by one."""
+        from array import array
+
+        bounds = array("I", accumulate((len(item) for item in encodings), initial=0))
+        return cls(
+            b"".join([item._data for item in encodings]),
+            bounds.tobytes(),
+            [item._source for item in encodings],
+            [item._text if item._pair is None else (item._text, item._pair) for item in encodings],
+            add_special_tokens,
+        )
+
+    @property
+    def buffer(self) -> memoryview:
+        """All ids, one item after the other, as a read-only memoryview of format `I`."""
+        return view(self._data)
+
+    @property
+    def bounds(self) -> memoryview:
+        """One bound more than items, format `I`."""
+        return view(self._bounds)
+
+    @property
+    def ids(self) -> list[list[int]]:
+        flat = self.buffer
+        return [flat[start:end].tolist() for start, end in pairwise(self.bounds.tolist())]
+
+    def numpy(self) -> tuple[NDArray[numpy.uint32], NDArray[numpy.uint32]]:
+        """Flat ids and bounds, read-only, without copying."""
+        import numpy as np
+
+        return (
+            np.frombuffer(self._data, dtype=np.uint32),
+            np.frombuffer(self._bounds, dtype=np.uint32),
+        )
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, index: int) -> Encoding: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Encoding]: ...
+    def __getitem__(self, index: int | slice) -> Encoding | list[Encoding]:
+        if isinstance(index, slice):
+            return [self._item(place) for place in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"item {index} of a batch of {len(self)}")
+        return self._item(place)
+
+    def _item(self, place: int) -> Encoding:
+        start, end = self.bounds[place : place + 2]
+        item = self._texts[place]
+        text, pair = (item, None) if isinstance(item, str) else item
+        source = self._sources[place] if isinstance(self._sources, list) else self._sources
+        data = self._data[start * ID_BYTES : end * ID_BYTES]
+        return Encoding(data, source, text, pair, self._special)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EncodingBatch):
+            return NotImplemented
+        return self._data == other._data and self._bounds == other._bounds
+
+    def __hash__(self) -> int:
+        return hash((self._data, self._bounds))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (EncodingBatch.join, (list(self), self._special))
+
+    def __repr__(self) -> str:
+        return f"<EncodingBatch of {len(self)} texts, {len(self.buffer)} ids>"

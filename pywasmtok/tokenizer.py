@@ -1,0 +1,218 @@
+"""The tokenizer that users hold."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
+
+from ._ids import MAX_ID
+from .backends import Backend, Hybrid, TextPair
+from .backends.base import check_text, what_is_wrong_with
+from .encoding import Encoding, EncodingBatch
+from .errors import InvalidArgument, InvalidText, TokenizerClosed
+
+if TYPE_CHECKING:
+    from ._ids import Ids
+    from .special import SpecialTokens
+
+__all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer"]
+
+
+class BackendInfo(NamedTuple):
+    """Who answers, and why."""
+
+    encoder: str
+    """`core`, `hf` or `mock`."""
+    decoder: str
+    reason: str | None
+    """Why HuggingFace serves in place of the core: the missing feature (`normalizer:Precompiled`)
+    or the kind of an error. With `encoder == "core"` it is the reason of the latest call that
+    fell back. None: nothing ever did."""
+    build: str | None
+    """The build of the core that takes part, if it does."""
+
+
+class Options(NamedTuple):
+    """What was chosen, by whomever: the environment is not asked again."""
+
+    encoder: str
+    decoder: str
+    build: str | None
+    preload: bool
+
+
+class Recipe(NamedTuple):
+    """All that it takes to make an equal tokenizer, in this process or in another."""
+
+    data: bytes
+    source: str
+    options: Options
+
+
+class Tokenizer:
+    """Encodes and decodes. Safe to share among threads, to fork with, to copy and to pickle.
+
+    Made by `create_tokenizer`. Every error is a `TokenizerError`.
+    """
+
+    def __init__(self, backend: Hybrid, recipe: Recipe, *, build: str | None) -> None:
+        self._backend: Backend = backend
+        self._hybrid = backend
+        self._recipe = recipe
+        self._build = build
+        self._sizes: dict[bool, int] = {}
+        self._special_tokens: SpecialTokens | None = None
+
+    def encode(
+        self, text: str, pair: str | None = None, add_special_tokens: bool = True
+    ) -> Encoding:
+        """The ids of a text, or of a pair of texts joined as the file's post-processor says."""
+        if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
+            check_text(text, pair)
+        try:
+            return self._backend.encode(text, pair, add_special_tokens)
+        except InvalidText as error:
+            texts = [text] if pair is None else [(text, pair)]
+            raise what_is_wrong_with(texts) or error from None
+
+    def encode_batch(
+        self, texts: Iterable[str | TextPair], add_special_tokens: bool = True
+    ) -> EncodingBatch:
+        """Many texts, or pairs of texts, at once: ids in one flat buffer."""
+        items = _items(texts)
+        try:
+            return self._backend.encode_batch(items, add_special_tokens)
+        except InvalidText as error:
+            raise what_is_wrong_with(items) or error from None
+
+    def decode(self, ids: Ids, skip_special_tokens: bool = True) -> str:
+        """The text of ids: a list, an Encoding, a numpy array, an array or a memoryview."""
+        return self._backend.decode(ids, skip_special_tokens)
+
+    def decode_batch(self, lists: Iterable[Ids], skip_special_tokens: bool = True) -> list[str]:
+        if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
+            raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
+        return self._backend.decode_batch(list(lists), skip_special_tokens)
+
+    def token_to_id(self, token: str) -> int | None:
+        """None for a token that the vocabulary does not have."""
+        if not isinstance(token, str):
+            raise InvalidArgument(f"a token must be str, not {type(token).__name__}")
+        try:
+            token.encode()
+        except UnicodeEncodeError:
+            return None
+        return self._backend.token_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """None for an id that the vocabulary does not have."""
+        try:
+            number = operator.index(token_id)
+        except TypeError as error:
+            raise InvalidArgument(f"an id must be int, not {type(token_id).__name__}") from error
+        return self._backend.id_to_token(number) if 0 <= number <= MAX_ID else None
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        return self._backend.vocab(with_added_tokens)
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """How many tokens there are. Ids may have gaps: the largest can be beyond this."""
+        size = self._sizes.get(with_added_tokens)
+        if size is None:
+            size = self._sizes[with_added_tokens] = len(self.get_vocab(with_added_tokens))
+        return size
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens there are, added ones included."""
+        return self.get_vocab_size()
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """The special tokens that the file names, never guessed."""
+        tokens = self._special_tokens
+        if tokens is None:
+            tokens = self._special_tokens = self._backend.special_tokens()
+        return tokens
+
+    @property
+    def backend(self) -> BackendInfo:
+        hybrid = self._hybrid
+        return BackendInfo(
+            encoder=hybrid.encoder.name,
+            decoder=hybrid.decoder.name,
+            reason=hybrid.reason,
+            build=self._build,
+        )
+
+    @property
+    def fallbacks(self) -> dict[str, int]:
+        """How many calls HuggingFace answered in place of the core, by reason."""
+        return self._hybrid.refused
+
+    @property
+    def source(self) -> str:
+        """What this was made from, for people."""
+        return self._recipe.source
+
+    def close(self) -> None:
+        """Gives the memory back. Later calls raise TokenizerClosed; closing twice is fine."""
+        # A call then needs no check of its own.
+        self._backend = cast(Backend, _Closed(self._recipe.source))
+        self._hybrid.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._backend is not self._hybrid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.closed:
+            raise TokenizerClosed("a closed tokenizer cannot be copied", source=self.source)
+        return (_recreate, (self._recipe,))
+
+    def __repr__(self) -> str:
+        info = self.backend
+        state = "closed" if self.closed else f"{info.encoder}/{info.decoder}"
+        return f"<Tokenizer {self.source} ({state})>"
+
+
+class _Closed:
+    """Stands where the backends of a closed tokenizer were."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise TokenizerClosed("this tokenizer is closed", source=self._source)
+
+
+def _recreate(recipe: Recipe) -> Tokenizer:
+    from .factory import from_recipe
+
+    return from_recipe(recipe)
+
+
+def _items(texts: Iterable[str | TextPair]) -> list[str | TextPair]:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise InvalidArgument(
+            f"a batch is an iterable of texts, not {type(texts).__name__}",
+            hint="encode() takes a single text",
+        )
+    items = list(texts)
+    for place, item in enumerate(items):
+        if isinstance(item, str):
+            continue
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise InvalidArgument(
+                f"item {place} is neither a text nor a pair of texts: {type(item).__name__}"
+            )
+        check_text(*item)
+        items[place] = (item[0], item[1])
+    return items

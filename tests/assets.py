@@ -1,0 +1,125 @@
+"""Real tokenizer files and reference vectors, from `../shared/assets` beside the repository."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import tokenizers
+
+import pywasmtok
+from pywasmtok.factory import from_recipe
+from pywasmtok.tokenizer import Options, Recipe
+
+ROOT = Path(
+    os.environ.get("PYWASMTOK_ASSETS") or Path(__file__).resolve().parents[2] / "shared" / "assets"
+)
+
+needs_assets = pytest.mark.skipif(
+    not (ROOT / "manifest.json").is_file(),
+    reason="no real tokenizer files: set PYWASMTOK_ASSETS, or put them in ../shared/assets",
+)
+
+
+class Asset(NamedTuple):
+    family: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        if self.name == "tokenizer.json":
+            return self.family
+        return f"{self.family}/{self.name.removesuffix('.json')}"
+
+    @property
+    def path(self) -> Path:
+        return ROOT / self.family / self.name
+
+    def read(self) -> bytes:
+        if self.path.is_file():
+            return self.path.read_bytes()
+        return lzma.decompress(self.path.with_name(self.name + ".xz").read_bytes())
+
+    @property
+    def vectors(self) -> Path | None:
+        short = self.name.removesuffix(".json")
+        names = [f"hf.{self.family}.{short}.jsonl"]
+        if self.name == "tokenizer.json":
+            names.append(f"hf.{self.family}.jsonl")
+        return next((path for name in names if (path := ROOT / "vectors" / name).exists()), None)
+
+
+# BPE files that HuggingFace itself refuses: a merge of three parts, a merge of a token that is not
+# there, no merges.
+REFUSED = [
+    Asset("llama2-slow", "tokenizer.json"),
+    Asset("added-tokens-mini", "test_hf_tokenizer.json"),
+    Asset("added-tokens-mini", "tokenizer.json"),
+]
+
+# fmt: off
+_FAMILIES = (
+    "clip", "deepseek-v3", "falcon", "gemma", "gemma3", "gpt-neox", "gpt-oss", "gpt2", "llama2",
+    "llama3", "llama3.1", "llama3.2", "mistral-nemo", "mistral-v1", "mistral-v3", "modernbert",
+    "phi-2", "phi-3", "qwen2.5", "qwen3",
+)
+# fmt: on
+
+# Files with a BPE model that HuggingFace loads.
+BPE = [
+    Asset("small-wordlevel", "hw_doc_summarizer.json"),
+    Asset("small-wordlevel", "sqlpilot.json"),
+    *(Asset(family, "tokenizer.json") for family in _FAMILIES),
+]
+
+
+def bpe_by_content() -> list[Asset]:
+    """The same list, found by looking into every file: it keeps the one above complete."""
+    found = []
+    for path in sorted(ROOT.glob("*/*.json*")):
+        asset = Asset(path.parent.name, path.name.removesuffix(".xz"))
+        if asset.family in {"malformed", "chat", "unicode", "sidecars", "vectors"}:
+            continue
+        # Parsing all of them would take longer than the tests do.
+        data = asset.read()
+        if b'"merges":' in data or b'"BPE"' in data:
+            found.append(asset)
+    return found
+
+
+@lru_cache(maxsize=2)
+def vectors(path: Path) -> list[dict[str, Any]]:
+    """The cases of a file, with what is left out because it is equal filled in."""
+    cases = []
+    with path.open(encoding="utf-8") as lines:
+        next(lines)
+        for line in lines:
+            case = json.loads(line)
+            text = case["text"]
+            case.setdefault("decoded", text)
+            case.setdefault("decoded_skip", text)
+            if "ids_special" in case:
+                case.setdefault("decoded_special_skip", text)
+            else:
+                case["ids_special"] = case["ids"]
+                case["decoded_special"] = case["decoded"]
+                case["decoded_special_skip"] = case["decoded_skip"]
+            cases.append(case)
+    return cases
+
+
+def open_tokenizer(
+    asset: Asset, *, encoder: str = "auto", decoder: str = "core"
+) -> pywasmtok.Tokenizer:
+    """A tokenizer from a file that is expanded in memory only."""
+    options = Options(encoder, decoder, build=None, preload=False)
+    return from_recipe(Recipe(asset.read(), asset.id, options))
+
+
+def open_huggingface(asset: Asset) -> tokenizers.Tokenizer:
+    return tokenizers.Tokenizer.from_buffer(asset.read())

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+
+import pywasmtok
+from pywasmtok.cli import main
+
+
+def run(*arguments: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "pywasmtok", *arguments],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+
+
+def answer(*arguments: str, stdin: bytes = b"") -> Any:
+    done = run(*arguments, "--json", stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(small.file())
+    return str(path)
+
+
+def test_encode_shows_ids_tokens_and_who_answered() -> None:
+    done = run("encode", "Hello world")
+    assert done.returncode == 0, done.stderr
+    ids, tokens, backend = done.stdout.decode().splitlines()
+    expected = pywasmtok.create_tokenizer("builtin:demo").encode("Hello world")
+    assert ids.split()[1:] == [str(number) for number in expected]
+    assert tokens.startswith("tokens:")
+    assert all(json.dumps(token, ensure_ascii=False) in tokens for token in expected.tokens)
+    assert backend.split()[:2] == ["backend:", "core"]
+
+
+def test_encode_as_json(file: str) -> None:
+    found = answer("encode", "-t", file, "--offsets", "--pair", "world", "é")
+    encoding = pywasmtok.create_tokenizer(file).encode("é", "world")
+    assert found["ids"] == encoding.ids
+    assert found["tokens"] == encoding.tokens
+    assert found["offsets"] == [list(span) for span in encoding.offsets]
+    assert found["byte_offsets"] == [list(span) for span in encoding.byte_offsets]
+    assert found["hash"] == f"{encoding.hash:016x}"
+    assert found["backend"]["encoder"] == found["backend"]["served_by"] == "core"
+    assert answer("encode", "-t", file, "--no-special", "Hello")["tokens"] == ["Hello"]
+    assert answer("encode", "-t", file, "--encoder", "hf", "x")["backend"]["encoder"] == "hf"
+
+
+def test_text_comes_verbatim_from_argument_file_or_stdin(file: str, tmp_path: Path) -> None:
+    text = "Hello\r\nwörld\n"
+    path = tmp_path / "text.txt"
+    path.write_bytes(text.encode())
+    expected = pywasmtok.create_tokenizer(file).encode(text).ids
+    assert answer("encode", "-t", file, text)["ids"] == expected
+    assert answer("encode", "-t", file, "--file", str(path))["ids"] == expected
+    assert answer("encode", "-t", file, stdin=text.encode())["ids"] == expected
+
+
+def test_decode(file: str, tmp_path: Path) -> None:
+    ids = pywasmtok.create_tokenizer(file).encode("Hello wörld").ids
+    words = [str(number) for number in ids]
+    path = tmp_path / "ids.json"
+    path.write_text(json.dumps(ids))
+    for arguments, stdin in (
+        (words, b""),
+        ([",".join(words)], b""),
+        (["--file", str(path)], b""),
+        ([], " ".join(words).encode()),
+    ):
+        done = run("decode", "-t", file, *arguments, stdin=stdin)
+        assert done.stdout.decode() == "Hello wörld" + os.linesep
+    found = answer("decode", "-t", file, "--keep-special", "--decoder", "core", *words)
+    assert found["text"] == "<s>Hello wörld"
+    assert found["backend"]["decoder"] == "core"
+
+
+def test_inspect(file: str) -> None:
+    found = answer("inspect", file)
+    assert found["format"] == "tokenizer.json"
+    assert "model" in found["reason"]
+    assert found["encoder"] == "core"
+    assert found["falls_back"] is None
+    assert found["size"] == len(small.file())
+    assert found["special_tokens"]["additional"] == ["<s>", "</s>", "<|user|>"]
+    shown = run("inspect", file).stdout.decode()
+    assert "tokenizer.json" in shown
+    assert "BPE" in shown
+
+
+def test_inspect_says_what_falls_back(tmp_path: Path) -> None:
+    path = tmp_path / "unigram.json"
+    path.write_bytes(small.UNIGRAM)
+    found = answer("inspect", str(path))
+    assert (found["encoder"], found["falls_back"]) == ("hf", "model:Unigram")
+    path.write_bytes(b"GGUF\x03\0\0\0")
+    found = answer("inspect", str(path))
+    assert (found["format"], found["encoder"], found["falls_back"]) == ("gguf", None, "format:gguf")
+
+
+def test_doctor() -> None:
+    found = answer("doctor")
+    assert found["pywasmtok"] == pywasmtok.__version__
+    assert set(found["checks"].values()) == {"ok"}
+    assert found["packages"]["wasmtime"]
+    shown = run("doctor")
+    assert shown.returncode == 0
+    assert pywasmtok.__version__ in shown.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["encode", "-t", "no/such/file", "x"], "source_not_found"),
+        (["encode", "--file", "no/such/file"], "source_not_found"),
+        (["encode", "--file", "x", "text"], "invalid_argument"),
+        (["encode", "--build", "huge", "x"], "invalid_argument"),
+        (["decode", "1", "x"], "invalid_argument"),
+        (["decode", "--", "-1"], "invalid_token"),
+        (["inspect", "no/such/file"], "source_not_found"),
+    ],
+)
+def test_errors_are_one_line(arguments: list[str], kind: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert done.stdout == b""
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"pywasmtok: {kind}: ")
+
+
+def test_input_that_is_no_text() -> None:
+    done = run("encode", stdin=b"ab\xff")
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("pywasmtok: invalid_text: standard input")
+    assert "byte 2" in line
+
+
+@pytest.mark.skipif(os.name == "nt", reason="arguments are UTF-16 there")
+def test_an_argument_that_is_no_text() -> None:
+    done = run("encode", b"\xff")
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith("pywasmtok: invalid_text: ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["encode", "--encoder", "fast", "x"]])
+def test_wrong_usage(arguments: list[str]) -> None:
+    assert run(*arguments).returncode == 2
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--help"], ["encode", "--help"], ["--version"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+    assert f"pywasmtok {pywasmtok.__version__}" in capsys.readouterr().out
+
+
+def test_a_reader_that_leaves_early(file: str) -> None:
+    code = (
+        "import subprocess, sys\n"
+        "p = subprocess.Popen([sys.executable, '-m', 'pywasmtok', 'encode', 'x' * 100000],"
+        " stdout=subprocess.PIPE, stderr=subprocess.PIPE)\n"
+        "p.stdout.close()\n"
+        "print(repr(p.stderr.read()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "b''"

@@ -1,0 +1,116 @@
+"""The seam to HuggingFace `tokenizers`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+
+import pywasmtok
+from pywasmtok.backends.hf import HFBackend
+
+# The regex engine below gives up with a panic on such a text.
+HOSTILE = "a" * 30 + "!"
+PANICS = {
+    "type": "Split",
+    "pattern": {"Regex": "(a+)+$"},
+    "behavior": "Isolated",
+    "invert": False,
+}
+
+
+@pytest.fixture
+def panics(tmp_path: Path) -> Path:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(small.file(pre_tokenizer=PANICS))
+    return path
+
+
+def test_a_panic_becomes_an_error(panics: Path) -> None:
+    tok = pywasmtok.create_tokenizer(panics, encoder="hf")
+    for use in (lambda: tok.encode(HOSTILE), lambda: tok.encode_batch(["x", HOSTILE])):
+        with pytest.raises(pywasmtok.BackendFailure, match="PanicException") as caught:
+            use()
+        assert not isinstance(caught.value.__cause__, Exception)
+    assert tok.encode("Hello").tokens == ["<s>", "Hello"]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_is_let_through(
+    stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = HFBackend(small.file())
+
+    class Interrupted:
+        def decode(self, *_: Any, **__: Any) -> str:
+            raise stop
+
+    monkeypatch.setattr(backend, "_tokenizer", Interrupted())
+    with pytest.raises(stop):
+        backend.decode([1], True)
+
+
+def test_it_is_built_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tokenizers
+
+    built = []
+    real = tokenizers.Tokenizer.from_buffer
+
+    class Counting:
+        @staticmethod
+        def from_buffer(data: bytes) -> Any:
+            built.append(threading.get_ident())
+            return real(data)
+
+    monkeypatch.setattr(tokenizers, "Tokenizer", Counting)
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    ids = tok.encode("Hello world").ids
+    assert built == []
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: tok.decode(ids), range(32))) == {"Hello world"}
+    assert len(built) == 1
+
+
+def test_where_it_is_not_installed(panics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(pywasmtok.BackendUnavailable, match="pip install tokenizers"):
+        pywasmtok.create_tokenizer(panics, encoder="hf")
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    ids = tok.encode("Hello")
+    with pytest.raises(pywasmtok.BackendUnavailable) as caught:
+        tok.decode(ids)
+    assert isinstance(caught.value, ImportError)
+    with pywasmtok.create_tokenizer("builtin:demo", decoder="core") as tok:
+        assert tok.decode(tok.encode("Hello")) == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", pywasmtok.EmptyFile),
+        (b" \n", pywasmtok.EmptyFile),
+        (b"version https://git-lfs.github.com/spec/v1\n", pywasmtok.GitLfsPointer),
+        (b"{", pywasmtok.InvalidFile),
+        (small.file(model={"type": "Quantum"}), pywasmtok.InvalidFile),
+    ],
+)
+def test_alone_it_refuses_with_typed_errors(
+    data: bytes, error: type[pywasmtok.TokenizerError], tmp_path: Path
+) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(data)
+    with pytest.raises(error) as caught:
+        pywasmtok.create_tokenizer(path, encoder="hf")
+    assert type(caught.value) is error
+    assert caught.value.source == str(path)
+
+
+def test_special_tokens_of_a_real_kind_of_file() -> None:
+    backend = HFBackend(json.dumps(small.definition()).encode())
+    assert backend.special_tokens().additional == ("<s>", "</s>", "<|user|>")

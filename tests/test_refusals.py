@@ -1,0 +1,83 @@
+"""What the core does not serve exactly: refused by name and place, and `tokenizers` serves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+
+import pywasmtok
+from pywasmtok import errors
+from pywasmtok.backends.hf import HFBackend
+
+
+def saved(folder: Path, data: bytes) -> Path:
+    path = folder / "tokenizer.json"
+    path.write_bytes(data)
+    return path
+
+
+def split(pattern: str) -> dict[str, Any]:
+    return {
+        "type": "Split",
+        "pattern": {"Regex": pattern},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+
+
+def with_dropout(dropout: float | None) -> bytes:
+    return small.file(model={**small.definition()["model"], "dropout": dropout})
+
+
+def test_dropout(tmp_path: Path) -> None:
+    path = saved(tmp_path, with_dropout(0.5))
+    with pytest.raises(errors.Unsupported) as caught:
+        pywasmtok.create_tokenizer(path, encoder="core")
+    assert (caught.value.feature, caught.value.path) == ("model:dropout", "$.model.dropout")
+    tok = pywasmtok.create_tokenizer(path)
+    assert (tok.backend.encoder, tok.backend.reason) == ("hf", "model:dropout")
+    # The reference throws dice: that is why.
+    assert len({tuple(tok.encode("Hello hello world").ids) for _ in range(50)}) > 1
+
+
+@pytest.mark.parametrize("dropout", [0.0, None])
+def test_dropout_that_is_none(tmp_path: Path, dropout: float | None) -> None:
+    tok = pywasmtok.create_tokenizer(saved(tmp_path, with_dropout(dropout)))
+    assert tok.backend.encoder == "core"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "feature", "byte"),
+    [
+        (r"(l)\1", "regex:Escape:1", 3),
+        (r"\X", "regex:Escape:X", 0),
+        (r"(?i:stop)", "regex:CaseInsensitiveLigature", 5),
+        (r"\p{L}|(?~l)", "regex:Group", 6),
+    ],
+)
+def test_a_construct_of_a_pattern(tmp_path: Path, pattern: str, feature: str, byte: int) -> None:
+    data = small.file(pre_tokenizer=split(pattern))
+    path = saved(tmp_path, data)
+    with pytest.raises(errors.Unsupported, match=f"at byte {byte} ") as caught:
+        pywasmtok.create_tokenizer(path, encoder="core")
+    assert caught.value.feature == feature
+    assert str(caught.value.path).startswith("$.pre_tokenizer")
+    tok = pywasmtok.create_tokenizer(path)
+    assert (tok.backend.encoder, tok.backend.reason) == ("hf", feature)
+    text = "stop hello STOP"
+    assert tok.encode(text).ids == HFBackend(data).encode(text, None, True).ids
+
+
+def test_where_the_reference_panics_on_what_was_inserted_first(tmp_path: Path) -> None:
+    step = {"type": "Replace", "pattern": {"Regex": "(?=你)"}, "content": "é"}
+    data = small.file(normalizer=step)
+    tok = pywasmtok.create_tokenizer(saved(tmp_path, data), encoder="core")
+    with pytest.raises(errors.BackendFailure):
+        HFBackend(data).encode("你好", None, True)
+    with pytest.raises(errors.Unsupported) as caught:
+        tok.encode("你好")
+    assert caught.value.feature == "normalizer:InsertedBeforeStart"
+    assert tok.encode("x你好").ids == HFBackend(data).encode("x你好", None, True).ids
