@@ -1,0 +1,128 @@
+"""The documentation says what is true: examples run, versions agree, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCED = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
+# The folders that people and build machines work in; in brackets, so that this line has none.
+MACHINE_PATH = re.compile(r"(?<![\w.$}*])/(?:[o]pt/wt|[w]ork/|[r]oot/|[h]ome/|[U]sers/)")
+SKIPPED = {".venv", "target", "node_modules"}
+
+
+def tracked_files() -> list[Path]:
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listing.returncode != 0:
+        # Not a clone: a copy of the sources.
+        return [path for path in ROOT.rglob("*.md") if SKIPPED.isdisjoint(path.parts)]
+    names = listing.stdout.decode().split("\0")
+    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+
+
+FILES = tracked_files()
+PAGES = [path for path in FILES if path.suffix == ".md"]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def fenced(name: str, language: str) -> list[str]:
+    return [body for kind, body in FENCED.findall(read(name)) if kind == language]
+
+
+def version() -> str:
+    return str(tomllib.loads(read("pyproject.toml"))["project"]["version"])
+
+
+def test_readme_example_runs() -> None:
+    (example,) = fenced("README.md", "python")
+    run = subprocess.run(
+        [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines()[-1] == "Hello, world!"
+
+
+def test_readme_has_the_two_commands() -> None:
+    first, second = fenced("README.md", "sh")
+    assert "pip install ." in first
+    assert first.rstrip().splitlines()[-1].startswith(".venv/bin/pywasmtok encode ")
+    assert "pip install '.[test]'" in second
+    assert second.rstrip().endswith("pytest -n auto")
+
+
+def test_versions_agree() -> None:
+    import pywasmtok
+
+    workspace = tomllib.loads(read("wasm-core/Cargo.toml"))["workspace"]
+    newest = re.search(r"^## \[([^\]]+)\]", read("CHANGELOG.md"), re.MULTILINE)
+    assert newest is not None
+    assert {version()} == {
+        pywasmtok.__version__,
+        workspace["package"]["version"],
+        newest[1],
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    targets = [target.partition("#")[0] for target in LINK.findall(text)]
+    local = [target for target in targets if target and "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = read("docs/README.md")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {name for name in pages if f"({name})" not in index} == set()
+
+
+def test_tools_that_the_docs_name_exist() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r"python -m (tools\.\w+)", text))
+    files = {f"tools.{path.stem}" for path in (ROOT / "tools").glob("*.py")}
+    assert named
+    assert named - files == set()
+
+
+@pytest.mark.parametrize("page", ["docs/differences-from-hf.md", "docs/rationale.md"])
+def test_tests_that_the_docs_name_exist(page: str) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)", read(page))
+    assert named
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}(" not in read(file)]
+    assert missing == []
+
+
+def test_every_difference_names_its_test() -> None:
+    rows = re.findall(r"^\| (?!what |---).*\|$", read("docs/differences-from-hf.md"), re.MULTILINE)
+    assert len(rows) > 5
+    assert [row for row in rows if "::test_" not in row.split(" | ")[-1]] == []
+
+
+def test_demo_is_what_its_readme_describes() -> None:
+    import hashlib
+    import lzma
+
+    packed = (ROOT / "pywasmtok/data/demo.tokenizer.json.xz").read_bytes()
+    assert hashlib.sha256(lzma.decompress(packed)).hexdigest() in read("pywasmtok/data/README.md")
+
+
+def test_no_file_names_somebodys_machine() -> None:
+    found = []
+    for path in FILES:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {hit[0]}" for hit in MACHINE_PATH.finditer(text)]
+    assert found == []
