@@ -12,6 +12,7 @@ from __future__ import annotations
 from . import errors
 from .encoding import Encoding, EncodingBatch
 from .errors import (
+    AmbiguousPattern,
     ArtifactError,
     BackendFailure,
     BackendUnavailable,
@@ -28,6 +29,7 @@ from .errors import (
     LimitExceeded,
     LoadError,
     NotATokenizer,
+    NoTokenizerInFile,
     SourceNotFound,
     TokenizerClosed,
     TokenizerError,
@@ -46,6 +48,7 @@ from .tokenizer import BackendInfo, Tokenizer
 __version__ = "0.1.0"
 
 __all__ = [
+    "AmbiguousPattern",
     "ArtifactError",
     "BackendFailure",
     "BackendInfo",
@@ -64,6 +67,7 @@ __all__ = [
     "InvalidToken",
     "LimitExceeded",
     "LoadError",
+    "NoTokenizerInFile",
     "NotATokenizer",
     "SourceNotFound",
     "SpecialTokens",

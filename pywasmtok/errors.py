@@ -8,7 +8,9 @@
     │   ├── Compressed            gzip, xz, zstd: decompress it first
     │   ├── NotATokenizer         something else: a configuration, HTML, weights
     │   ├── UnknownFormat         nothing known about its first bytes
-    │   └── InvalidFile           breaks the rules of its own format
+    │   ├── InvalidFile           breaks the rules of its own format
+    │   ├── AmbiguousPattern      a rank file that does not say how to cut text
+    │   └── NoTokenizerInFile     a good file (of weights, say) without a tokenizer
     ├── Unsupported               valid, but not served exactly (`.feature` says what)
     ├── LimitExceeded             a declared bound was passed
     ├── InvalidText               text that is not made of Unicode scalar values
@@ -30,6 +32,7 @@ to do).
 from __future__ import annotations
 
 __all__ = [
+    "AmbiguousPattern",
     "ArtifactError",
     "BackendFailure",
     "BackendUnavailable",
@@ -45,6 +48,7 @@ __all__ = [
     "InvalidToken",
     "LimitExceeded",
     "LoadError",
+    "NoTokenizerInFile",
     "NotATokenizer",
     "SourceNotFound",
     "TokenizerClosed",
@@ -132,6 +136,14 @@ class UnknownFormat(LoadError):
 
 class InvalidFile(LoadError):
     kind = "invalid_file"
+
+
+class AmbiguousPattern(LoadError):
+    kind = "ambiguous_pattern"
+
+
+class NoTokenizerInFile(LoadError):
+    kind = "no_tokenizer_in_file"
 
 
 class Unsupported(TokenizerError):

@@ -22,16 +22,19 @@ _DETECT_BYTES: Final = 64 * 1024
 
 
 def load_tokenizer(
-    data: bytes, *, build: str | None = None, source: str | None = None
+    data: bytes, *, build: str | None = None, source: str | None = None, options: bytes = b""
 ) -> CoreTokenizer:
-    """Reads a tokenizer file inside the sandbox; `source` names it in errors."""
+    """Reads a tokenizer file inside the sandbox; `source` names it in errors. `options` is the
+    JSON object that docs/abi.md describes, or nothing."""
     refuse_subinterpreter()
     from . import core
 
-    return load_with(core.open_core(build), data, source)
+    return load_with(core.open_core(build), data, source, options)
 
 
-def load_with(core: Any, data: bytes, source: str | None = None) -> CoreTokenizer:
+def load_with(
+    core: Any, data: bytes, source: str | None = None, options: bytes = b""
+) -> CoreTokenizer:
     """The same with a core that is already open."""
     from . import thread_stack
     from .pool import Pool
@@ -41,7 +44,7 @@ def load_with(core: Any, data: bytes, source: str | None = None) -> CoreTokenize
     thread_stack.require()
     kind = SharedSource if core.threads else ImageSource
     try:
-        return CoreTokenizer(Pool(kind(core, bytes(data))), core.name)
+        return CoreTokenizer(Pool(kind(core, bytes(data), options)), core.name)
     except TokenizerError as error:
         error.source = source
         raise

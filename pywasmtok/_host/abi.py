@@ -36,6 +36,7 @@ FIELD_TEXT_PTR: Final = 22
 FIELD_TEXT_LEN: Final = 23
 ENCODE_ADD_SPECIAL_TOKENS: Final = 1
 ENCODE_DETAILS: Final = 2
+ENCODE_SPECIAL_IS_TEXT: Final = 4
 DECODE_SKIP_SPECIAL_TOKENS: Final = 1
 VOCAB_WITH_ADDED_TOKENS: Final = 1
 ERROR_EMPTY_FILE: Final = 1
@@ -51,6 +52,8 @@ ERROR_INVALID_TOKEN: Final = 10
 ERROR_BAD_ARGUMENT: Final = 11
 ERROR_OUT_OF_MEMORY: Final = 12
 ERROR_INTERNAL: Final = 13
+ERROR_AMBIGUOUS_PATTERN: Final = 14
+ERROR_NO_TOKENIZER_IN_FILE: Final = 15
 ANSWER_FAILED: Final = -1
 ANSWER_BAD_SESSION: Final = -2
 
@@ -68,6 +71,8 @@ ERROR_KINDS: Final[dict[int, str]] = {
     11: "bad_argument",
     12: "out_of_memory",
     13: "internal",
+    14: "ambiguous_pattern",
+    15: "no_tokenizer_in_file",
 }
 
 # Name of each function: how many i32 it takes, how many it answers.
@@ -77,6 +82,7 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "pwt_session_free": (1, 0),
     "pwt_input": (2, 1),
     "pwt_load": (2, 1),
+    "pwt_load_with": (3, 1),
     "pwt_tokenizer_free": (1, 0),
     "pwt_encode": (4, 1),
     "pwt_encode_pair": (5, 1),

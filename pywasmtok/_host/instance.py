@@ -141,9 +141,12 @@ class Instance:
     def handles(self) -> Handles:
         return Handles(self._session, self._tokenizer, self._input, self._room)
 
-    def load(self, file: bytes) -> None:
-        self.put(file)
-        tokenizer = self.call("pwt_load", self._session, len(file))
+    def load(self, file: bytes, options: bytes = b"") -> None:
+        self.put(file, options)
+        if options:
+            tokenizer = self.call("pwt_load_with", self._session, len(file), len(options))
+        else:
+            tokenizer = self.call("pwt_load", self._session, len(file))
         if not tokenizer:
             raise self.reported_error()
         self._tokenizer = self._encode_args[SLOT_WORDS] = tokenizer

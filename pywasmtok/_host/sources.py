@@ -20,9 +20,9 @@ _BLOAT: Final = 64 * 1024 * 1024
 class ImageSource:
     """Clones of one instance that has loaded the file: a fault in one leaves the others alone."""
 
-    def __init__(self, core: Core, file: bytes) -> None:
+    def __init__(self, core: Core, file: bytes, options: bytes = b"") -> None:
         self._core = core
-        self._image = _loaded_image(core, file)
+        self._image = _loaded_image(core, file, options)
 
     def new_instance(self) -> Instance:
         return self._image.clone(self._core)
@@ -40,20 +40,20 @@ class ImageSource:
         pass
 
 
-def _loaded_image(core: Core, file: bytes) -> Image:
+def _loaded_image(core: Core, file: bytes, options: bytes) -> Image:
     while True:
         instance = Instance(core)
         try:
-            interrupt.run(instance, lambda one: _load(one, file))
+            interrupt.run(instance, lambda one: _load(one, file, options))
         except Interrupted:
             # Somebody cancelled another call, and this one was hit: nothing is wrong with it.
             continue
         return Image.of(instance)
 
 
-def _load(instance: Instance, file: bytes) -> None:
+def _load(instance: Instance, file: bytes, options: bytes) -> None:
     instance.open_session()
-    instance.load(file)
+    instance.load(file, options)
     # A session's buffers are zeroed as it ends: the file itself does not stay in the image.
     instance.close_session()
     instance.open_session()

@@ -21,6 +21,8 @@ _CLASSES: Final[dict[int, type[errors.TokenizerError]]] = {
     abi.ERROR_BAD_ARGUMENT: errors.InvalidArgument,
     abi.ERROR_OUT_OF_MEMORY: errors.LimitExceeded,
     abi.ERROR_INTERNAL: errors.BackendFailure,
+    abi.ERROR_AMBIGUOUS_PATTERN: errors.AmbiguousPattern,
+    abi.ERROR_NO_TOKENIZER_IN_FILE: errors.NoTokenizerInFile,
 }
 
 OUT_OF_MEMORY: Final = "the memory that one call may use is exhausted"

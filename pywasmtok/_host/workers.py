@@ -33,7 +33,7 @@ class Seat:
 class Group:
     """One shared memory with a tokenizer in it."""
 
-    def __init__(self, core: Core, file: bytes) -> None:
+    def __init__(self, core: Core, file: bytes, options: bytes = b"") -> None:
         if core.shared_memory_type is None:
             raise ArtifactError(f"the core build {core.name!r} has no shared memory")
         self._core = core
@@ -43,7 +43,7 @@ class Group:
         # Loads, and hands out memory; never encodes.
         self._leader = Instance(core, self._memory)
         self._tls_bytes = max(1, self._leader.exported_global("__tls_size"))
-        interrupt.run(self._leader, lambda leader: _load(leader, file))
+        interrupt.run(self._leader, lambda leader: _load(leader, file, options))
 
     def worker(self) -> Instance:
         seat = self._free.pop() if self._free else None
@@ -69,19 +69,20 @@ class Group:
         return address
 
 
-def _load(leader: Instance, file: bytes) -> None:
+def _load(leader: Instance, file: bytes, options: bytes) -> None:
     leader.open_session()
-    leader.load(file)
+    leader.load(file, options)
     leader.close_session()
 
 
 class SharedSource:
     """Workers of the current group; a new group after a fault."""
 
-    def __init__(self, core: Core, file: bytes) -> None:
+    def __init__(self, core: Core, file: bytes, options: bytes = b"") -> None:
         self._core = core
         # Kept to start over: a shared memory cannot be copied while others write to it.
         self._file = file
+        self._options = options
         self._group = self._loaded()
 
     def new_instance(self) -> Instance:
@@ -109,6 +110,6 @@ class SharedSource:
     def _loaded(self) -> Group:
         while True:
             try:
-                return Group(self._core, self._file)
+                return Group(self._core, self._file, self._options)
             except Interrupted:
                 continue

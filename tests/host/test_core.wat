@@ -69,7 +69,10 @@
     (i32.const -1))
 
   ;; The file is copied: handle = address of its length, its bytes behind it.
-  (func (export "pwt_load") (param $s i32) (param $len i32) (result i32)
+  (func (export "pwt_load_with") (param $s i32) (param $len i32) (param $options i32) (result i32)
+    (call $load (local.get $s) (local.get $len)))
+
+  (func $load (export "pwt_load") (param $s i32) (param $len i32) (result i32)
         (local $in i32) (local $at i32) (local $first i32)
     (local.set $in (i32.load offset=36 (local.get $s)))
     (if (i32.eqz (local.get $len))

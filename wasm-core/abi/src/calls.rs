@@ -7,7 +7,8 @@ use crate::sessions::Session;
 use crate::tokenizers;
 use pywasmtok_engine::error::{Error, Result};
 use pywasmtok_engine::formats;
-use pywasmtok_engine::tokenizer::Tokenizer;
+use pywasmtok_engine::formats::Options;
+use pywasmtok_engine::tokenizer::{Tokenizer, Wanted};
 
 pub fn input(session: &mut Session, len: u32) -> Result<u32> {
     let input = &mut session.body.input;
@@ -22,6 +23,21 @@ pub fn load(session: &mut Session, len: u32) -> Result<u32> {
     tokenizers::insert(Tokenizer::load(bytes)?)
 }
 
+pub fn load_with(session: &mut Session, len: u32, options_len: u32) -> Result<u32> {
+    let (bytes, options) = with_options(session, len, options_len)?;
+    tokenizers::insert(Tokenizer::load_with(bytes, &options)?)
+}
+
+fn with_options<'a>(
+    session: &'a Session,
+    len: u32,
+    options_len: u32,
+) -> Result<(&'a [u8], Options)> {
+    let total = len.checked_add(options_len).ok_or_else(|| bad("the two lengths overflow"))?;
+    let (bytes, options) = session.body.input.bytes(total as usize)?.split_at(len as usize);
+    Ok((bytes, Options::from_json(options)?))
+}
+
 pub fn encode(session: &mut Session, tokenizer: u32, len: u32, flags: u32) -> Result<usize> {
     let flags = EncodeFlags::read(flags)?;
     let tokenizer = tokenizers::get(tokenizer)?;
@@ -30,14 +46,13 @@ pub fn encode(session: &mut Session, tokenizer: u32, len: u32, flags: u32) -> Re
     body.ids.clear();
     if flags.details {
         body.details.clear();
-        let encoding =
-            tokenizer.encode_full(&mut body.scratch, text, None, flags.add_special_tokens)?;
+        let encoding = tokenizer.encode_full(&mut body.scratch, text, None, flags.wanted)?;
         body.append(&encoding)?;
         body.publish_details(session.block);
     } else {
         reserve(&mut body.ids, usual_ids(text.len()))?;
-        let add_special = flags.add_special_tokens;
-        tokenizer.encode_ids(&mut body.scratch, text, add_special, &mut body.ids)?;
+        let wanted = flags.wanted;
+        tokenizer.encode_ids(&mut body.scratch, text, wanted, &mut body.ids)?;
     }
     body.publish_ids(session.block);
     Ok(body.ids.len())
@@ -59,15 +74,15 @@ pub fn encode_pair(
     let a = utf8(a).map_err(|error| in_text(0, error))?;
     let b = utf8(b).map_err(|error| in_text(1, error))?;
     body.ids.clear();
-    let add_special = flags.add_special_tokens;
+    let wanted = flags.wanted;
     if flags.details {
         body.details.clear();
-        let encoding = tokenizer.encode_full(&mut body.scratch, a, Some(b), add_special)?;
+        let encoding = tokenizer.encode_full(&mut body.scratch, a, Some(b), wanted)?;
         body.append(&encoding)?;
         body.publish_details(session.block);
     } else {
         reserve(&mut body.ids, usual_ids(len))?;
-        tokenizer.encode_pair_ids(&mut body.scratch, a, b, add_special, &mut body.ids)?;
+        tokenizer.encode_pair_ids(&mut body.scratch, a, b, wanted, &mut body.ids)?;
     }
     body.publish_ids(session.block);
     Ok(body.ids.len())
@@ -92,12 +107,12 @@ pub fn encode_batch(
     body.ids.clear();
     body.bounds.clear();
     reserve(&mut body.bounds, count.saturating_add(1))?;
-    let add_special = flags.add_special_tokens;
+    let wanted = flags.wanted;
     let (ids, bounds) = (&mut body.ids, &mut body.bounds);
     if flags.details {
         body.details.clear();
         bounds.push(0);
-        let encodings = tokenizer.encode_batch_full(&mut body.scratch, &texts, add_special)?;
+        let encodings = tokenizer.encode_batch_full(&mut body.scratch, &texts, wanted)?;
         for encoding in encodings {
             body.append(&encoding)?;
             body.bounds.push(body.ids.len() as u32);
@@ -105,7 +120,7 @@ pub fn encode_batch(
         body.publish_details(session.block);
     } else {
         reserve(ids, usual_ids(texts.iter().map(|text| text.len()).sum()))?;
-        tokenizer.encode_batch_ids(&mut body.scratch, &texts, add_special, ids, bounds)?;
+        tokenizer.encode_batch_ids(&mut body.scratch, &texts, wanted, ids, bounds)?;
     }
     body.publish_ids(session.block);
     body.publish_bounds(session.block);
@@ -192,15 +207,18 @@ fn answer_text(session: &mut Session, write: impl FnOnce(&mut String)) -> Result
 }
 
 struct EncodeFlags {
-    add_special_tokens: bool,
+    wanted: Wanted,
     details: bool,
 }
 
 impl EncodeFlags {
     fn read(flags: u32) -> Result<Self> {
-        known(flags, ENCODE_ADD_SPECIAL_TOKENS | ENCODE_DETAILS)?;
+        known(flags, ENCODE_ADD_SPECIAL_TOKENS | ENCODE_DETAILS | ENCODE_SPECIAL_IS_TEXT)?;
         Ok(Self {
-            add_special_tokens: flags & ENCODE_ADD_SPECIAL_TOKENS != 0,
+            wanted: Wanted {
+                add_special: flags & ENCODE_ADD_SPECIAL_TOKENS != 0,
+                parse_special: flags & ENCODE_SPECIAL_IS_TEXT == 0,
+            },
             details: flags & ENCODE_DETAILS != 0,
         })
     }

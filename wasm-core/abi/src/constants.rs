@@ -32,6 +32,7 @@ pub const FIELD_TEXT_PTR: usize = 22;
 pub const FIELD_TEXT_LEN: usize = 23;
 pub const ENCODE_ADD_SPECIAL_TOKENS: u32 = 1;
 pub const ENCODE_DETAILS: u32 = 2;
+pub const ENCODE_SPECIAL_IS_TEXT: u32 = 4;
 pub const DECODE_SKIP_SPECIAL_TOKENS: u32 = 1;
 pub const VOCAB_WITH_ADDED_TOKENS: u32 = 1;
 pub const ANSWER_FAILED: i32 = -1;
@@ -39,7 +40,7 @@ pub const ANSWER_BAD_SESSION: i32 = -2;
 
 /// Names and numbers of the error kinds, for the test that compares them.
 #[cfg(test)]
-pub const ERROR_KINDS: [(&str, u32); 13] = [
+pub const ERROR_KINDS: [(&str, u32); 15] = [
     ("empty_file", 1),
     ("git_lfs_pointer", 2),
     ("compressed", 3),
@@ -53,4 +54,6 @@ pub const ERROR_KINDS: [(&str, u32); 13] = [
     ("bad_argument", 11),
     ("out_of_memory", 12),
     ("internal", 13),
+    ("ambiguous_pattern", 14),
+    ("no_tokenizer_in_file", 15),
 ];

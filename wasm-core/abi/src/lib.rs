@@ -83,6 +83,11 @@ pub extern "C" fn pwt_load(session: u32, len: u32) -> u32 {
 }
 
 #[no_mangle]
+pub extern "C" fn pwt_load_with(session: u32, len: u32, options_len: u32) -> u32 {
+    placing(session, |session| calls::load_with(session, len, options_len))
+}
+
+#[no_mangle]
 pub extern "C" fn pwt_tokenizer_free(tokenizer: u32) {
     tokenizers::remove(tokenizer);
 }

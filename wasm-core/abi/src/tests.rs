@@ -114,6 +114,8 @@ fn the_kinds_of_the_table_are_those_of_the_engine() {
         BadArgument,
         OutOfMemory,
         Internal,
+        AmbiguousPattern,
+        NoTokenizerInFile,
     ];
     assert_eq!(kinds.len(), ERROR_KINDS.len());
     for (kind, (name, number)) in kinds.into_iter().zip(ERROR_KINDS) {
@@ -280,7 +282,7 @@ fn unknown_flags_are_refused() {
     let host = Host::new();
     let tokenizer = host.load();
     let answers = [
-        pwt_encode(host.session, tokenizer, 0, 4),
+        pwt_encode(host.session, tokenizer, 0, 8),
         pwt_encode_pair(host.session, tokenizer, 0, 0, 1 << 31),
         pwt_encode_batch(host.session, tokenizer, 0, 8),
         pwt_decode(host.session, tokenizer, 0, 2),

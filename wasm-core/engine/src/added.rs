@@ -47,6 +47,7 @@ pub struct AddedTokens {
 impl AddedTokens {
     pub fn new(
         definitions: &[AddedToken],
+        ids_as_stated: bool,
         vocab: &Vocab,
         normalize: impl Fn(&str) -> Result<String>,
     ) -> Result<Self> {
@@ -59,7 +60,10 @@ impl AddedTokens {
             if definition.content.is_empty() {
                 continue;
             }
-            let known = added.by_content.get(&definition.content).copied();
+            let known = match ids_as_stated {
+                true => Some(definition.id),
+                false => added.by_content.get(&definition.content).copied(),
+            };
             let id = match known.or_else(|| vocab.id(&definition.content)) {
                 Some(id) => id,
                 None => {
@@ -98,14 +102,14 @@ impl AddedTokens {
         self.normalized.is_some()
     }
 
-    /// Cuts the text as it came.
-    pub fn find_raw(&self, text: &str, out: &mut Vec<Segment>) {
-        self.find(self.raw.as_ref(), text, out);
+    /// Cuts the text as it came. Without `special`, special tokens are text like any other.
+    pub fn find_raw(&self, text: &str, special: bool, out: &mut Vec<Segment>) {
+        self.find(self.raw.as_ref(), text, special, out);
     }
 
     /// Cuts a stretch of normalised text.
-    pub fn find_normalized(&self, text: &str, out: &mut Vec<Segment>) {
-        self.find(self.normalized.as_ref(), text, out);
+    pub fn find_normalized(&self, text: &str, special: bool, out: &mut Vec<Segment>) {
+        self.find(self.normalized.as_ref(), text, special, out);
     }
 
     pub fn id(&self, content: &str) -> Option<u32> {
@@ -131,13 +135,17 @@ impl AddedTokens {
         self.by_content.iter().map(|(content, &id)| (content.as_str(), id))
     }
 
-    fn find(&self, matcher: Option<&Matcher>, text: &str, out: &mut Vec<Segment>) {
+    fn find(&self, matcher: Option<&Matcher>, text: &str, special: bool, out: &mut Vec<Segment>) {
         out.clear();
         let mut done = 0;
         if let Some(matcher) = matcher {
             for found in matcher.automaton.find_iter(text) {
                 let known = matcher.owners.get(found.pattern().as_usize());
                 let Some(known) = known.and_then(|&at| self.known.get(at)) else { continue };
+                // The reference passes over them too: what begins inside one is not found.
+                if !special && self.special.contains(&known.token.content) {
+                    continue;
+                }
                 let (mut start, mut end) = (found.start(), found.end());
                 let before = text.get(..start).unwrap_or_default();
                 let after = text.get(end..).unwrap_or_default();
@@ -179,7 +187,7 @@ impl Matcher {
         let (owners, patterns): (Vec<usize>, Vec<&str>) = known
             .iter()
             .enumerate()
-            .filter(|(_, known)| known.token.normalized == normalized)
+            .filter(|(_, known)| known.token.in_text && known.token.normalized == normalized)
             .map(|(at, known)| (at, known.text()))
             .unzip();
         if patterns.is_empty() {
@@ -223,17 +231,18 @@ mod tests {
             rstrip: false,
             normalized: false,
             special: true,
+            in_text: true,
         }
     }
 
     fn find(tokens: &[AddedToken], text: &str) -> Vec<(usize, usize, Option<u32>)> {
         let added =
-            AddedTokens::new(tokens, &Vocab::new(), |text| Ok(text.to_lowercase())).unwrap();
+            AddedTokens::new(tokens, false, &Vocab::new(), |text| Ok(text.to_lowercase())).unwrap();
         let mut out = Vec::new();
         if added.matches_raw() {
-            added.find_raw(text, &mut out);
+            added.find_raw(text, true, &mut out);
         } else {
-            added.find_normalized(text, &mut out);
+            added.find_normalized(text, true, &mut out);
         }
         out.iter().map(|s| (s.start, s.end, s.id)).collect()
     }
@@ -286,6 +295,7 @@ mod tests {
         vocab.insert("b", 9).unwrap();
         let added = AddedTokens::new(
             &[token("x"), token("b"), token(""), token("y"), token("x")],
+            false,
             &vocab,
             |t| Ok(t.to_owned()),
         )
@@ -301,6 +311,32 @@ mod tests {
             AddedToken { normalized: true, ..token("A") },
             AddedToken { normalized: true, ..token("a") },
         ];
-        assert!(AddedTokens::new(&tokens, &Vocab::new(), |t| Ok(t.to_lowercase())).is_err());
+        let made = AddedTokens::new(&tokens, false, &Vocab::new(), |t| Ok(t.to_lowercase()));
+        assert!(made.is_err());
+    }
+
+    #[test]
+    fn stated_ids_are_kept_where_the_format_means_them() {
+        let tokens = [AddedToken { id: 700, ..token("x") }];
+        let added = AddedTokens::new(&tokens, true, &Vocab::new(), |t| Ok(t.to_owned())).unwrap();
+        assert_eq!((added.id("x"), added.text(700)), (Some(700), Some("x")));
+    }
+
+    #[test]
+    fn special_tokens_are_text_where_the_caller_says_so() {
+        let tokens = [token("<s>"), AddedToken { special: false, ..token("<t>") }];
+        let added = AddedTokens::new(&tokens, false, &Vocab::new(), |t| Ok(t.to_owned())).unwrap();
+        let mut out = Vec::new();
+        added.find_raw("<s><t>", false, &mut out);
+        let found: Vec<_> = out.iter().map(|s| (s.start, s.end, s.id)).collect();
+        assert_eq!(found, [(0, 3, None), (3, 6, Some(1))]);
+    }
+
+    #[test]
+    fn tokens_that_text_never_yields_are_known_all_the_same() {
+        let tokens = [AddedToken { in_text: false, ..token("<s>") }];
+        assert_eq!(find(&tokens, "<s>"), [(0, 3, None)]);
+        let added = AddedTokens::new(&tokens, false, &Vocab::new(), |t| Ok(t.to_owned())).unwrap();
+        assert_eq!((added.id("<s>"), added.is_special("<s>")), (Some(0), true));
     }
 }

@@ -12,6 +12,10 @@ pub struct Definition {
     /// `tokenizer.json`, `gguf`, ...: for people and logs.
     pub format: &'static str,
     pub added_tokens: Vec<AddedToken>,
+    /// Whether added tokens have the ids that the file states. Otherwise the effective id is that
+    /// of the vocabulary where the content is a model token, else one behind everything known, in
+    /// the order of the file: the habit of HuggingFace's library.
+    pub ids_as_stated: bool,
     pub normalizer: Vec<Normalizer>,
     pub pre_tokenizer: Vec<PreTokenizer>,
     pub model: Model,
@@ -21,13 +25,40 @@ pub struct Definition {
     pub decoder: Option<Vec<Decoder>>,
     pub truncation: Option<Truncation>,
     pub padding: Option<Padding>,
+    /// The parts that the file itself gives tokens to play: `("bos", 1)`. A reader names only what
+    /// its file says; what the model and the steps above say is found there.
+    pub roles: Vec<(&'static str, u32)>,
+    /// Name and source of each chat template in the file; `default` is the unnamed one.
+    pub chat_templates: Vec<(String, String)>,
+    /// What the reader assumed, in sentences for whoever loads the file.
+    pub notes: Vec<String>,
+}
+
+impl Definition {
+    /// A definition of nothing but a model and a format; a reader fills in what its file has.
+    pub fn new(format: &'static str, model: Model) -> Self {
+        Self {
+            format,
+            added_tokens: Vec::new(),
+            ids_as_stated: false,
+            normalizer: Vec::new(),
+            pre_tokenizer: Vec::new(),
+            model,
+            post_processor: None,
+            decoder: None,
+            truncation: None,
+            padding: None,
+            roles: Vec::new(),
+            chat_templates: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// A token found in the text before anything else looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedToken {
-    /// The id that the file states. The effective one is that of the vocabulary where the content
-    /// is a model token, else it is numbered behind everything known (as the reference does).
+    /// The id that the file states; see [`Definition::ids_as_stated`].
     pub id: u32,
     pub content: String,
     pub single_word: bool,
@@ -35,6 +66,9 @@ pub struct AddedToken {
     pub rstrip: bool,
     pub normalized: bool,
     pub special: bool,
+    /// False: text never yields it. It is known by its id and its name, it is skipped when decoding
+    /// if it is special, and that is all.
+    pub in_text: bool,
 }
 
 /// What a replacement or a split looks for.
@@ -103,6 +137,67 @@ pub enum PreTokenizer {
 #[derive(Debug)]
 pub enum Model {
     Bpe(Bpe),
+    WordLevel(WordLevel),
+    WordPiece(WordPiece),
+    Unigram(Unigram),
+}
+
+impl Model {
+    /// As tokenizer.json names it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bpe(_) => "BPE",
+            Self::WordLevel(_) => "WordLevel",
+            Self::WordPiece(_) => "WordPiece",
+            Self::Unigram(_) => "Unigram",
+        }
+    }
+
+    /// The token for what the model does not know.
+    pub fn unk(&self) -> Option<u32> {
+        match self {
+            Self::Bpe(model) => model.unk,
+            Self::WordLevel(model) => model.vocab.id(&model.unk_token),
+            Self::WordPiece(model) => model.vocab.id(&model.unk_token),
+            Self::Unigram(model) => model.unk,
+        }
+    }
+
+    pub fn vocab(&self) -> &Vocab {
+        match self {
+            Self::Bpe(model) => &model.vocab,
+            Self::WordLevel(model) => &model.vocab,
+            Self::WordPiece(model) => &model.vocab,
+            Self::Unigram(model) => &model.vocab,
+        }
+    }
+}
+
+/// A piece is a token, or unknown.
+#[derive(Debug)]
+pub struct WordLevel {
+    pub vocab: Vocab,
+    pub unk_token: String,
+}
+
+/// The longest token first, then the longest that continues it.
+#[derive(Debug)]
+pub struct WordPiece {
+    pub vocab: Vocab,
+    pub unk_token: String,
+    pub continuing_subword_prefix: String,
+    /// Longer words, in characters, are unknown as a whole.
+    pub max_input_chars_per_word: usize,
+}
+
+/// The most probable sequence of pieces, as HuggingFace computes it.
+#[derive(Debug)]
+pub struct Unigram {
+    pub vocab: Vocab,
+    /// By place in the file, which is the id.
+    pub scores: Vec<f64>,
+    pub unk: Option<u32>,
+    pub byte_fallback: bool,
 }
 
 /// Byte-pair encoding by listed merges.

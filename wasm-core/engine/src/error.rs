@@ -38,6 +38,10 @@ pub enum ErrorKind {
     OutOfMemory = 12,
     /// A defect of the engine itself, caught before it could give a wrong answer.
     Internal = 13,
+    /// A rank file that does not say how to cut text into pieces, nor does anything else.
+    AmbiguousPattern = 14,
+    /// A file of a format that may hold a tokenizer, without one.
+    NoTokenizerInFile = 15,
 }
 
 /// See the module text.

@@ -4,7 +4,7 @@ mod serve;
 
 use pywasmtok_engine::error::{Error, ErrorKind};
 use pywasmtok_engine::formats::detect::detect;
-use pywasmtok_engine::tokenizer::{Scratch, Tokenizer};
+use pywasmtok_engine::tokenizer::{Scratch, Tokenizer, Wanted};
 use serde_json::{json, Value};
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;
@@ -122,11 +122,17 @@ fn encode(options: &Options, out: &mut impl Write) -> Result<(), Failure> {
     let mut scratch = Scratch::new();
     for_each_line(options.text.as_deref(), |text| {
         if options.json {
-            let answer = full_encoding(&tokenizer, &mut scratch, text, None, options.add_special)?;
+            let answer = full_encoding(
+                &tokenizer,
+                &mut scratch,
+                text,
+                None,
+                Wanted::new(options.add_special),
+            )?;
             return Ok(writeln!(out, "{answer}")?);
         }
         let mut ids = Vec::new();
-        tokenizer.encode_ids(&mut scratch, text, options.add_special, &mut ids)?;
+        tokenizer.encode_ids(&mut scratch, text, Wanted::new(options.add_special), &mut ids)?;
         let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
         Ok(writeln!(out, "{}", ids.join(" "))?)
     })
@@ -168,9 +174,9 @@ fn full_encoding(
     scratch: &mut Scratch,
     text: &str,
     pair: Option<&str>,
-    add_special: bool,
+    wanted: Wanted,
 ) -> Result<Value, Error> {
-    let encoding = tokenizer.encode_full(scratch, text, pair, add_special)?;
+    let encoding = tokenizer.encode_full(scratch, text, pair, wanted)?;
     Ok(json!({
         "ids": encoding.ids,
         "type_ids": encoding.type_ids,

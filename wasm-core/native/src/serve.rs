@@ -2,7 +2,7 @@
 
 use crate::{full_encoding, kind_name, read_file};
 use pywasmtok_engine::error::{Error, ErrorKind};
-use pywasmtok_engine::tokenizer::{Scratch, Tokenizer};
+use pywasmtok_engine::tokenizer::{Scratch, Tokenizer, Wanted};
 use serde_json::{json, Map, Value};
 use std::io::{self, BufRead, Write};
 
@@ -53,19 +53,22 @@ impl Server {
                 let tokenizer = self.tokenizer.as_ref().ok_or_else(nothing_loaded)?;
                 let text = string(request, "text")?;
                 let pair = request.get("pair").map(|_| string(request, "pair")).transpose()?;
-                let add_special = flag(request, "add_special")?;
+                let wanted = Wanted {
+                    add_special: flag(request, "add_special")?,
+                    parse_special: !flag(request, "special_is_text")?,
+                };
                 if flag(request, "details")? {
                     let scratch = &mut self.scratch;
-                    let encoding = full_encoding(tokenizer, scratch, text, pair, add_special)?;
+                    let encoding = full_encoding(tokenizer, scratch, text, pair, wanted)?;
                     return Ok(json!({"ok": true, "encoding": encoding}));
                 }
                 let mut ids = Vec::new();
                 let scratch = &mut self.scratch;
                 match pair {
                     Some(pair) => {
-                        tokenizer.encode_pair_ids(scratch, text, pair, add_special, &mut ids)?;
+                        tokenizer.encode_pair_ids(scratch, text, pair, wanted, &mut ids)?;
                     }
-                    None => tokenizer.encode_ids(scratch, text, add_special, &mut ids)?,
+                    None => tokenizer.encode_ids(scratch, text, wanted, &mut ids)?,
                 }
                 Ok(json!({"ok": true, "ids": ids}))
             }

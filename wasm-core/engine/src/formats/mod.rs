@@ -4,14 +4,18 @@
 
 pub mod detect;
 pub mod json;
+pub mod limits;
+pub mod options;
 pub mod tokenizer_json;
+
+pub use options::Options;
 
 use crate::definition::Definition;
 use crate::error::{Error, Result};
 use detect::Format;
 
 /// Reads a file of any format that is served.
-pub fn read(bytes: &[u8]) -> Result<Definition> {
+pub fn read(bytes: &[u8], _options: &Options) -> Result<Definition> {
     let verdict = detect::detect(bytes)?;
     match verdict.format {
         Format::TokenizerJson => tokenizer_json::read(bytes),

@@ -28,24 +28,20 @@ fn text(words: &str) -> Encoding {
 
 fn definition(steps: Option<Vec<PostProcessor>>) -> Definition {
     Definition {
-        format: "test",
-        added_tokens: vec![],
-        normalizer: vec![],
-        pre_tokenizer: vec![],
-        model: Model::Bpe(Bpe {
-            vocab: Vocab::new(),
-            merges: vec![],
-            unk: None,
-            fuse_unk: false,
-            byte_fallback: false,
-            ignore_merges: false,
-            continuing_subword_prefix: None,
-            end_of_word_suffix: None,
-        }),
         post_processor: steps,
-        decoder: None,
-        truncation: None,
-        padding: None,
+        ..Definition::new(
+            "test",
+            Model::Bpe(Bpe {
+                vocab: Vocab::new(),
+                merges: vec![],
+                unk: None,
+                fuse_unk: false,
+                byte_fallback: false,
+                ignore_merges: false,
+                continuing_subword_prefix: None,
+                end_of_word_suffix: None,
+            }),
+        )
     }
 }
 

@@ -1,7 +1,8 @@
 //! The fast way: ids and nothing else.
 
-use super::{admit, Route, Scratch, Tokenizer, Workspace};
+use super::{admit, Route, Scratch, Tokenizer, Wanted, Workspace};
 use crate::error::{Error, Result};
+use crate::model::bpe::{Bpe, BpeScratch};
 use crate::split::scan::PieceScan;
 use crate::text::AlignedText;
 
@@ -11,15 +12,15 @@ impl Tokenizer {
         &self,
         scratch: &mut Scratch,
         text: &str,
-        add_special: bool,
+        wanted: Wanted,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        let Some(frame) = self.post.frame(add_special) else {
-            out.extend(self.encode_full(scratch, text, None, add_special)?.ids);
+        let Some(frame) = self.post.frame(wanted.add_special) else {
+            out.extend(self.encode_full(scratch, text, None, wanted)?.ids);
             return Ok(());
         };
         out.extend_from_slice(&frame.prefix);
-        self.text_ids(scratch, text, out)?;
+        self.text_ids(scratch, text, wanted, out)?;
         out.extend_from_slice(&frame.suffix);
         Ok(())
     }
@@ -30,17 +31,17 @@ impl Tokenizer {
         scratch: &mut Scratch,
         first: &str,
         second: &str,
-        add_special: bool,
+        wanted: Wanted,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        let Some(frame) = self.post.pair_frame(add_special) else {
-            out.extend(self.encode_full(scratch, first, Some(second), add_special)?.ids);
+        let Some(frame) = self.post.pair_frame(wanted.add_special) else {
+            out.extend(self.encode_full(scratch, first, Some(second), wanted)?.ids);
             return Ok(());
         };
         out.extend_from_slice(&frame.prefix);
-        self.text_ids(scratch, first, out)?;
+        self.text_ids(scratch, first, wanted, out)?;
         out.extend_from_slice(&frame.middle);
-        self.text_ids(scratch, second, out)?;
+        self.text_ids(scratch, second, wanted, out)?;
         out.extend_from_slice(&frame.suffix);
         Ok(())
     }
@@ -50,7 +51,7 @@ impl Tokenizer {
         &self,
         scratch: &mut Scratch,
         texts: &[&str],
-        add_special: bool,
+        wanted: Wanted,
         out: &mut Vec<u32>,
         bounds: &mut Vec<u32>,
     ) -> Result<()> {
@@ -58,14 +59,14 @@ impl Tokenizer {
             u32::try_from(out.len()).map_err(|_| Error::limit("a batch of more than 2^32 ids"))
         };
         bounds.push(bound(out)?);
-        if self.post.frame(add_special).is_some() {
+        if self.post.frame(wanted.add_special).is_some() {
             for text in texts {
-                self.encode_ids(scratch, text, add_special, out)?;
+                self.encode_ids(scratch, text, wanted, out)?;
                 bounds.push(bound(out)?);
             }
             return Ok(());
         }
-        let batch = self.process_batch(scratch, texts, add_special)?;
+        let batch = self.process_batch(scratch, texts, wanted)?;
         for encoding in batch {
             out.extend(encoding.ids);
             bounds.push(bound(out)?);
@@ -74,16 +75,22 @@ impl Tokenizer {
     }
 
     /// The ids of one text, without what the post-processor adds.
-    fn text_ids(&self, scratch: &mut Scratch, text: &str, out: &mut Vec<u32>) -> Result<()> {
+    fn text_ids(
+        &self,
+        scratch: &mut Scratch,
+        text: &str,
+        wanted: Wanted,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
         admit(text.len())?;
         let Some(workspace) = scratch.workspace(self) else {
             return Err(Error::internal("no workspace"));
         };
         if !self.added.matches_raw() {
-            return self.stretch_ids(workspace, text, 0, out);
+            return self.stretch_ids(workspace, text, 0, wanted, out);
         }
         let mut segments = std::mem::take(&mut workspace.raw);
-        self.added.find_raw(text, &mut segments);
+        self.added.find_raw(text, wanted.parse_special, &mut segments);
         let result = segments.iter().try_for_each(|segment| match segment.id {
             Some(id) => {
                 // A match may be empty after overlaps; the reference drops empty pieces.
@@ -94,7 +101,7 @@ impl Tokenizer {
             }
             None => {
                 let stretch = text.get(segment.start..segment.end).unwrap_or_default();
-                self.stretch_ids(workspace, stretch, segment.start, out)
+                self.stretch_ids(workspace, stretch, segment.start, wanted, out)
             }
         });
         workspace.raw = segments;
@@ -107,13 +114,14 @@ impl Tokenizer {
         workspace: &mut Workspace,
         stretch: &str,
         origin: usize,
+        wanted: Wanted,
         out: &mut Vec<u32>,
     ) -> Result<()> {
         if stretch.is_empty() {
             return Ok(());
         }
         if let Route::Steps { track: true } = self.route {
-            return self.tracked_ids(workspace, stretch, origin, out);
+            return self.tracked_ids(workspace, stretch, origin, wanted, out);
         }
         let normalized = self.normalizers.apply_plain(stretch)?;
         admit(normalized.len())?;
@@ -121,7 +129,7 @@ impl Tokenizer {
             return self.piece_ids(workspace, &normalized, origin, out);
         }
         let mut segments = std::mem::take(&mut workspace.normalized);
-        self.added.find_normalized(&normalized, &mut segments);
+        self.added.find_normalized(&normalized, wanted.parse_special, &mut segments);
         let result = segments.iter().try_for_each(|segment| match segment.id {
             Some(id) => {
                 if segment.start < segment.end {
@@ -148,27 +156,21 @@ impl Tokenizer {
     ) -> Result<()> {
         match &self.route {
             Route::Scanner(scanner) => {
-                scanner.visit(ScanPieces {
-                    tokenizer: self,
-                    workspace,
-                    text: piece.as_bytes(),
-                    out,
-                });
+                if let Some((bpe, scratch)) = self.model.as_bpe(&mut workspace.model) {
+                    scanner.visit(ScanPieces { bpe, scratch, text: piece.as_bytes(), out });
+                }
             }
             Route::Ranges(plan) => {
                 workspace.ranges.clear();
                 plan.split_into(piece, &mut workspace.ranges)?;
-                self.bpe.encode_ranges(
-                    &mut workspace.bpe,
-                    piece.as_bytes(),
-                    &workspace.ranges,
-                    out,
-                );
+                if let Some((bpe, scratch)) = self.model.as_bpe(&mut workspace.model) {
+                    bpe.encode_ranges(scratch, piece.as_bytes(), &workspace.ranges, out);
+                }
             }
             Route::Steps { .. } => {
                 let text = AlignedText::new(piece, origin, false);
                 for part in self.pre_tokenizers.apply(vec![text])? {
-                    self.bpe.ids(&mut workspace.bpe, part.as_str(), out);
+                    self.model.ids(&mut workspace.model, part.as_str(), out)?;
                 }
             }
         }
@@ -181,15 +183,16 @@ impl Tokenizer {
         workspace: &mut Workspace,
         stretch: &str,
         origin: usize,
+        wanted: Wanted,
         out: &mut Vec<u32>,
     ) -> Result<()> {
         let text = AlignedText::new(stretch, origin, true);
-        for piece in self.normalized_pieces(text)? {
+        for piece in self.normalized_pieces(text, wanted)? {
             match piece.id {
                 Some(id) => out.push(id),
                 None => {
                     for part in self.pre_tokenizers.apply(vec![piece.text])? {
-                        self.bpe.ids(&mut workspace.bpe, part.as_str(), out);
+                        self.model.ids(&mut workspace.model, part.as_str(), out)?;
                     }
                 }
             }
@@ -200,8 +203,8 @@ impl Tokenizer {
 
 /// The hot loop, once for each pattern: the scanner is known when it is compiled.
 struct ScanPieces<'a> {
-    tokenizer: &'a Tokenizer,
-    workspace: &'a mut Workspace,
+    bpe: &'a Bpe,
+    scratch: &'a mut BpeScratch,
     text: &'a [u8],
     out: &'a mut Vec<u32>,
 }
@@ -210,6 +213,6 @@ impl crate::split::scan::ScanVisitor for ScanPieces<'_> {
     type Output = ();
 
     fn visit<S: PieceScan>(self, scan: &S) {
-        self.tokenizer.bpe.encode_pieces(&mut self.workspace.bpe, scan, self.text, self.out);
+        self.bpe.encode_pieces(self.scratch, scan, self.text, self.out);
     }
 }

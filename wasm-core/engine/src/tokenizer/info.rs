@@ -12,22 +12,19 @@ pub struct Summary {
     pre_tokenizers: Vec<String>,
     post_processors: Option<Vec<String>>,
     decoders: Option<Vec<String>>,
+    model: &'static str,
     merges: usize,
     flags: Vec<&'static str>,
     truncation: Option<usize>,
     /// The length to pad to, if it does not depend on the batch.
     padding: Option<Option<usize>>,
     roles: Vec<(&'static str, String, u32)>,
+    chat_templates: Vec<(String, String)>,
+    notes: Vec<String>,
 }
 
 impl Summary {
     pub fn new(definition: &Definition) -> Self {
-        let Model::Bpe(bpe) = &definition.model;
-        let flags = [
-            (bpe.byte_fallback, "byte_fallback"),
-            (bpe.fuse_unk, "fuse_unk"),
-            (bpe.ignore_merges, "ignore_merges"),
-        ];
         Self {
             format: definition.format,
             normalizers: definition.normalizer.iter().map(short).collect(),
@@ -37,21 +34,51 @@ impl Summary {
                 .as_ref()
                 .map(|p| p.iter().map(kind).collect()),
             decoders: definition.decoder.as_ref().map(|d| d.iter().map(short).collect()),
-            merges: bpe.merges.len(),
-            flags: flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).collect(),
+            model: definition.model.name(),
+            merges: merges(&definition.model),
+            flags: flags(&definition.model),
             truncation: definition.truncation.as_ref().map(|t| t.max_length),
             padding: definition.padding.as_ref().map(|padding| padding.length),
             roles: roles(definition),
+            chat_templates: definition.chat_templates.clone(),
+            notes: definition.notes.clone(),
         }
     }
 }
 
+fn merges(model: &Model) -> usize {
+    match model {
+        Model::Bpe(bpe) => bpe.merges.len(),
+        _ => 0,
+    }
+}
+
+fn flags(model: &Model) -> Vec<&'static str> {
+    let flags = match model {
+        Model::Bpe(bpe) => vec![
+            (bpe.byte_fallback, "byte_fallback"),
+            (bpe.fuse_unk, "fuse_unk"),
+            (bpe.ignore_merges, "ignore_merges"),
+        ],
+        Model::Unigram(unigram) => vec![(unigram.byte_fallback, "byte_fallback")],
+        Model::WordLevel(_) | Model::WordPiece(_) => Vec::new(),
+    };
+    flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).collect()
+}
+
 /// The tokens that the file itself gives a part to play. A name such as `<s>` says nothing.
 fn roles(definition: &Definition) -> Vec<(&'static str, String, u32)> {
-    let Model::Bpe(bpe) = &definition.model;
+    let vocab = definition.model.vocab();
+    let text_of = |id: u32| {
+        let added = definition.added_tokens.iter().find(|token| token.id == id);
+        added.map(|token| token.content.as_str()).or_else(|| vocab.text(id))
+    };
     let mut found = Vec::new();
-    if let Some((id, text)) = bpe.unk.and_then(|id| Some((id, bpe.vocab.text(id)?))) {
-        found.push(("unk", text.to_owned(), id));
+    let unk = definition.model.unk().map(|id| ("unk", id));
+    for (role, id) in unk.into_iter().chain(definition.roles.iter().copied()) {
+        if let Some(text) = text_of(id) {
+            found.push((role, text.to_owned(), id));
+        }
     }
     if let Some(padding) = &definition.padding {
         found.push(("pad", padding.pad_token.clone(), padding.pad_id));
@@ -103,10 +130,10 @@ impl Tokenizer {
         let summary = &self.summary;
         json!({
             "format": summary.format,
-            "model": "BPE",
+            "model": summary.model,
             "model_flags": summary.flags,
             "merges": summary.merges,
-            "vocab_size": self.bpe.vocab.len(),
+            "vocab_size": self.model.vocab().len(),
             "vocab_size_with_added": self.vocab(true).count(),
             "added_tokens": added,
             "normalizers": summary.normalizers,
@@ -116,6 +143,8 @@ impl Tokenizer {
             "truncation": summary.truncation,
             "padding": summary.padding.map(|length| json!({"length": length})),
             "roles": summary.roles,
+            "chat_templates": summary.chat_templates,
+            "notes": summary.notes,
             "route": match &self.route {
                 Route::Scanner(scanner) => format!("scanner:{scanner:?}"),
                 Route::Ranges(_) => "ranges".to_owned(),

@@ -13,10 +13,11 @@ mod tests;
 
 use crate::added::AddedTokens;
 use crate::decode::Decoders;
-use crate::definition::{Definition, Model, PreTokenizer, PrependScheme};
+use crate::definition::{Definition, PreTokenizer, PrependScheme};
 use crate::error::{Error, Result};
 use crate::formats;
-use crate::model::bpe::{Bpe, BpeScratch};
+use crate::formats::Options;
+use crate::model::{Model, ModelScratch};
 use crate::normalize::Normalizers;
 use crate::post::Post;
 use crate::split::pattern::Regex;
@@ -25,6 +26,21 @@ use crate::text::{FindMatches, MAX_TEXT};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use trace::FullEncoding;
+
+/// What a caller may ask of an encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Let the post-processor add its tokens.
+    pub add_special: bool,
+    /// Find special tokens in the text. Otherwise their names are text like any other.
+    pub parse_special: bool,
+}
+
+impl Wanted {
+    pub fn new(add_special: bool) -> Self {
+        Self { add_special, parse_special: true }
+    }
+}
 
 /// Immutable once built; may be shared by any number of threads, each with its own [`Scratch`].
 #[derive(Debug)]
@@ -35,7 +51,7 @@ pub struct Tokenizer {
     normalizers: Normalizers,
     pre_tokenizers: PreTokenizers,
     route: Route,
-    bpe: Bpe,
+    model: Model,
     post: Post,
     decoders: Decoders,
     summary: info::Summary,
@@ -55,7 +71,11 @@ enum Route {
 impl Tokenizer {
     /// Reads a file of any served format.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        Self::build(formats::read(bytes)?)
+        Self::load_with(bytes, &Options::default())
+    }
+
+    pub fn load_with(bytes: &[u8], options: &Options) -> Result<Self> {
+        Self::build(formats::read(bytes, options)?)
     }
 
     pub fn build(definition: Definition) -> Result<Self> {
@@ -72,14 +92,13 @@ impl Tokenizer {
             false => RangePlan::compile(&definition.pre_tokenizer),
         };
         let byte_level = plan.is_some();
-        let Definition { added_tokens, pre_tokenizer, model, .. } = definition;
-        let Model::Bpe(bpe) = model;
-        let bpe = Bpe::new(bpe, byte_level);
-        let added = AddedTokens::new(&added_tokens, &bpe.vocab, |text| {
+        let Definition { added_tokens, ids_as_stated, pre_tokenizer, model, .. } = definition;
+        let model = Model::new(model, byte_level)?;
+        let added = AddedTokens::new(&added_tokens, ids_as_stated, model.vocab(), |text| {
             normalizers.apply_plain(text).map(std::borrow::Cow::into_owned)
         })?;
         let route = match plan {
-            Some(plan) if bpe.serves_bytes() => match plan.single_scanner() {
+            Some(plan) if model.serves_bytes() => match plan.single_scanner() {
                 Some(scanner) => Route::Scanner(scanner),
                 None => Route::Ranges(plan),
             },
@@ -91,7 +110,7 @@ impl Tokenizer {
             normalizers,
             pre_tokenizers,
             route,
-            bpe,
+            model,
             post,
             decoders,
             summary,
@@ -100,23 +119,23 @@ impl Tokenizer {
 
     /// The text of the token, as the file has it. For an added token, what its normalisation left.
     pub fn id_to_token(&self, id: u32) -> Option<&str> {
-        self.added.text(id).or_else(|| self.bpe.vocab.text(id))
+        self.added.text(id).or_else(|| self.model.vocab().text(id))
     }
 
     pub fn token_to_id(&self, token: &str) -> Option<u32> {
-        self.added.id(token).or_else(|| self.bpe.vocab.id(token))
+        self.added.id(token).or_else(|| self.model.vocab().id(token))
     }
 
     /// Every token with its id: the model's, then the added ones that the model does not have.
     pub fn vocab(&self, with_added: bool) -> impl Iterator<Item = (&str, u32)> {
-        let model = self.bpe.vocab.iter().filter(move |(text, id)| {
+        let model = self.model.vocab().iter().filter(move |(text, id)| {
             // An added token of the same text may have been given another id: the later one counts.
             !with_added || self.added.id(text).is_none_or(|added| added == *id)
         });
         let added = self
             .added
             .contents()
-            .filter(move |(text, id)| with_added && self.bpe.vocab.id(text) != Some(*id));
+            .filter(move |(text, id)| with_added && self.model.vocab().id(text) != Some(*id));
         model.chain(added)
     }
 
@@ -164,7 +183,7 @@ pub struct Scratch {
 /// What encoding with one tokenizer writes to.
 #[derive(Debug)]
 struct Workspace {
-    bpe: BpeScratch,
+    model: ModelScratch,
     raw: Vec<crate::added::Segment>,
     normalized: Vec<crate::added::Segment>,
     ranges: Vec<(u32, u32)>,
@@ -186,7 +205,7 @@ impl Scratch {
             None => {
                 self.entries.truncate(Self::REMEMBERED - 1);
                 let workspace = Workspace {
-                    bpe: tokenizer.bpe.scratch(),
+                    model: tokenizer.model.scratch(),
                     raw: Vec::new(),
                     normalized: Vec::new(),
                     ranges: Vec::new(),

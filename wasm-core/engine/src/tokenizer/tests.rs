@@ -70,7 +70,7 @@ fn file(model: Value, normalizer: Value, pre_tokenizer: Value) -> Value {
 
 fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     let mut out = Vec::new();
-    tokenizer.encode_ids(&mut Scratch::new(), text, true, &mut out).unwrap();
+    tokenizer.encode_ids(&mut Scratch::new(), text, Wanted::new(true), &mut out).unwrap();
     out
 }
 
@@ -159,8 +159,12 @@ fn the_fast_way_gives_the_ids_of_the_traced_one() {
                 for _ in 0..300 {
                     let text = random_text(&mut random);
                     let mut fast = Vec::new();
-                    tokenizer.encode_ids(&mut scratch, &text, true, &mut fast).unwrap();
-                    let full = tokenizer.encode_full(&mut scratch, &text, None, true).unwrap();
+                    tokenizer
+                        .encode_ids(&mut scratch, &text, Wanted::new(true), &mut fast)
+                        .unwrap();
+                    let full = tokenizer
+                        .encode_full(&mut scratch, &text, None, Wanted::new(true))
+                        .unwrap();
                     assert_eq!(fast, full.ids, "{text:?} {normalizer} {pre_tokenizer}");
                     assert_eq!(full.tokens.len(), fast.len());
                     assert_eq!(full.offsets.len(), fast.len());
@@ -177,7 +181,7 @@ fn long_pieces_and_many_ids_cross_the_blocks() {
         ["hello hello 123 ".repeat(3000), "a".repeat(10_001), " ".repeat(5000), "你".repeat(3000)]
     {
         let mut scratch = Scratch::new();
-        let full = tokenizer.encode_full(&mut scratch, &text, None, true).unwrap();
+        let full = tokenizer.encode_full(&mut scratch, &text, None, Wanted::new(true)).unwrap();
         assert_eq!(ids(&tokenizer, &text), full.ids);
     }
 }
@@ -187,7 +191,9 @@ fn a_batch_is_its_texts() {
     let tokenizer = build(file(byte_level_model(false), Value::Null, split_then_bytes(LLAMA3)));
     let texts = ["hello", "", "<s> hello<l>", "123"];
     let (mut out, mut bounds) = (Vec::new(), Vec::new());
-    tokenizer.encode_batch_ids(&mut Scratch::new(), &texts, true, &mut out, &mut bounds).unwrap();
+    tokenizer
+        .encode_batch_ids(&mut Scratch::new(), &texts, Wanted::new(true), &mut out, &mut bounds)
+        .unwrap();
     for (n, text) in texts.iter().enumerate() {
         assert_eq!(out[bounds[n] as usize..bounds[n + 1] as usize], ids(&tokenizer, text));
     }
@@ -202,7 +208,7 @@ fn one_scratch_serves_several_tokenizers() {
     for _ in 0..3 {
         for tokenizer in &tokenizers {
             let mut out = Vec::new();
-            tokenizer.encode_ids(&mut scratch, "unreachable", true, &mut out).unwrap();
+            tokenizer.encode_ids(&mut scratch, "unreachable", Wanted::new(true), &mut out).unwrap();
             assert_eq!(out, ids(tokenizer, "unreachable"));
         }
     }
@@ -275,8 +281,8 @@ fn insertions_before_the_first_character_give_the_same_ids_both_ways() {
         for _ in 0..20 {
             let text = random_text(&mut random);
             let mut fast = Vec::new();
-            let answer = tokenizer.encode_ids(&mut scratch, &text, true, &mut fast);
-            let full = tokenizer.encode_full(&mut scratch, &text, None, true);
+            let answer = tokenizer.encode_ids(&mut scratch, &text, Wanted::new(true), &mut fast);
+            let full = tokenizer.encode_full(&mut scratch, &text, None, Wanted::new(true));
             match (answer, full) {
                 (Ok(()), Ok(full)) => {
                     assert_eq!(fast, full.ids, "{text:?} {normalizer} {pre_tokenizer}");

@@ -1,11 +1,11 @@
 //! The way of the reference, step by step, with the origin of every id.
 
-use super::{admit, Scratch, Tokenizer};
+use super::{admit, Scratch, Tokenizer, Wanted};
 use crate::added::Segment;
 use crate::definition::Side;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::model::bpe::Token;
+use crate::model::Token;
 use crate::text::AlignedText;
 
 /// An encoding with everything a caller can ask of it; columns of equal length.
@@ -61,9 +61,9 @@ impl Tokenizer {
         scratch: &mut Scratch,
         first: &str,
         second: Option<&str>,
-        add_special: bool,
+        wanted: Wanted,
     ) -> Result<FullEncoding> {
-        let encoding = self.process(scratch, first, second, add_special)?;
+        let encoding = self.process(scratch, first, second, wanted)?;
         Ok(FullEncoding::new(encoding, first, second.unwrap_or_default()))
     }
 
@@ -72,9 +72,9 @@ impl Tokenizer {
         &self,
         scratch: &mut Scratch,
         texts: &[&str],
-        add_special: bool,
+        wanted: Wanted,
     ) -> Result<Vec<FullEncoding>> {
-        let batch = self.process_batch(scratch, texts, add_special)?;
+        let batch = self.process_batch(scratch, texts, wanted)?;
         let full = |(encoding, text): (Encoding, &&str)| FullEncoding::new(encoding, text, "");
         Ok(batch.into_iter().zip(texts).map(full).collect())
     }
@@ -84,11 +84,11 @@ impl Tokenizer {
         &self,
         scratch: &mut Scratch,
         texts: &[&str],
-        add_special: bool,
+        wanted: Wanted,
     ) -> Result<Vec<Encoding>> {
         let mut batch: Vec<Encoding> = texts
             .iter()
-            .map(|text| self.process(scratch, text, None, add_special))
+            .map(|text| self.process(scratch, text, None, wanted))
             .collect::<Result<_>>()?;
         self.post.pad_batch(&mut batch)?;
         Ok(batch)
@@ -100,19 +100,25 @@ impl Tokenizer {
         scratch: &mut Scratch,
         first: &str,
         second: Option<&str>,
-        add_special: bool,
+        wanted: Wanted,
     ) -> Result<Encoding> {
-        let first = self.trace(scratch, first, false)?;
+        let first = self.trace(scratch, first, false, wanted)?;
         let second = match second {
-            Some(text) => Some(self.trace(scratch, text, true)?),
+            Some(text) => Some(self.trace(scratch, text, true, wanted)?),
             None => None,
         };
-        self.post.process(first, second, add_special)
+        self.post.process(first, second, wanted.add_special)
     }
 
     /// One text, up to the post-processor.
-    fn trace(&self, scratch: &mut Scratch, text: &str, is_second: bool) -> Result<Encoding> {
-        let pieces = self.pieces(text)?;
+    fn trace(
+        &self,
+        scratch: &mut Scratch,
+        text: &str,
+        is_second: bool,
+        wanted: Wanted,
+    ) -> Result<Encoding> {
+        let pieces = self.pieces(text, wanted)?;
         let Some(workspace) = scratch.workspace(self) else {
             return Err(Error::internal("no workspace"));
         };
@@ -132,7 +138,10 @@ impl Tokenizer {
                 Some(id) => {
                     tokens.push(Token { id, start: 0, end: piece.text.as_str().len() as u32 });
                 }
-                None => self.bpe.tokens(&mut workspace.bpe, piece.text.as_str(), &mut tokens),
+                None => {
+                    let text = piece.text.as_str();
+                    self.model.tokens(&mut workspace.model, text, &mut tokens)?;
+                }
             }
             total += tokens.len();
             encoded.push((self.rows(piece, &tokens, &chars), n));
@@ -157,10 +166,10 @@ impl Tokenizer {
     }
 
     /// Splits on added tokens, normalises, pre-tokenizes.
-    fn pieces(&self, text: &str) -> Result<Vec<Piece>> {
+    fn pieces(&self, text: &str, wanted: Wanted) -> Result<Vec<Piece>> {
         admit(text.len())?;
         let mut segments = Vec::new();
-        self.added.find_raw(text, &mut segments);
+        self.added.find_raw(text, wanted.parse_special, &mut segments);
         let whole = AlignedText::new(text, 0, true);
         let mut pieces = Vec::new();
         for piece in cut(&whole, &segments)? {
@@ -168,7 +177,7 @@ impl Tokenizer {
                 pieces.push(piece);
                 continue;
             }
-            for piece in self.normalized_pieces(piece.text)? {
+            for piece in self.normalized_pieces(piece.text, wanted)? {
                 if piece.id.is_some() {
                     pieces.push(piece);
                 } else {
@@ -181,11 +190,15 @@ impl Tokenizer {
     }
 
     /// Normalises a stretch and finds the added tokens that match what comes out.
-    pub(super) fn normalized_pieces(&self, mut text: AlignedText) -> Result<Vec<Piece>> {
+    pub(super) fn normalized_pieces(
+        &self,
+        mut text: AlignedText,
+        wanted: Wanted,
+    ) -> Result<Vec<Piece>> {
         self.normalizers.apply(&mut text)?;
         admit(text.as_str().len())?;
         let mut segments = Vec::new();
-        self.added.find_normalized(text.as_str(), &mut segments);
+        self.added.find_normalized(text.as_str(), wanted.parse_special, &mut segments);
         cut(&text, &segments)
     }
 
@@ -195,7 +208,7 @@ impl Tokenizer {
             .map(|token| match piece.id {
                 // What was found in the text, with the white space that the token took along.
                 Some(_) => piece.text.as_str().to_owned(),
-                None => self.bpe.vocab.text(token.id).unwrap_or_default().to_owned(),
+                None => self.model.vocab().text(token.id).unwrap_or_default().to_owned(),
             })
             .collect();
         let offsets = tokens

@@ -77,15 +77,14 @@ pub fn read(bytes: &[u8]) -> Result<Definition> {
     let model = model::read(model.get(), file.offset_of(model))?;
 
     Ok(Definition {
-        format: "tokenizer.json",
         added_tokens: added_tokens.unwrap_or_default(),
         normalizer: normalizer.unwrap_or_default(),
         pre_tokenizer: pre_tokenizer.unwrap_or_default(),
-        model,
         post_processor,
         decoder,
         truncation,
         padding,
+        ..Definition::new("tokenizer.json", model)
     })
 }
 
@@ -130,6 +129,7 @@ fn added_tokens(list: &Node) -> Result<Vec<AddedToken>> {
                 rstrip: item.field("rstrip")?.bool()?,
                 normalized: item.field("normalized")?.bool()?,
                 special: item.field("special")?.bool()?,
+                in_text: true,
             })
         })
         .collect()

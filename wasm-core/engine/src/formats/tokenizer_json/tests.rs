@@ -19,7 +19,7 @@ fn read_err(model: &str, rest: &str) -> Error {
 fn merges_come_as_lines_and_as_pairs() {
     let pairs = r#"{"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}"#;
     for model in [MODEL, pairs] {
-        let Model::Bpe(bpe) = read_ok(model, "").model;
+        let Model::Bpe(bpe) = read_ok(model, "").model else { panic!("no BPE") };
         assert_eq!(bpe.merges, [Merge { left: 0, right: 1, product: 2 }]);
     }
 }

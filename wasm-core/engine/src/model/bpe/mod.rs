@@ -14,6 +14,7 @@ pub mod pairs;
 pub mod queue;
 pub mod units;
 
+use super::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
 use bytes::ByteUnits;
@@ -50,14 +51,6 @@ pub struct BpeScratch {
     missed: Vec<u32>,
     symbols: Vec<Symbol>,
     cache: PieceCache,
-}
-
-/// A token of a piece: its id and the bytes of the piece it covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token {
-    pub id: u32,
-    pub start: u32,
-    pub end: u32,
 }
 
 impl Bpe {
