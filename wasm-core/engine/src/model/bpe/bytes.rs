@@ -1,57 +1,25 @@
 //! The way of bytes: pieces of raw text, a cache in front, and merges that start from bytes.
 
-use super::cache::{Key, MAX_KEY};
+use super::batch::{self, Batch};
+use super::cache::PieceCache;
+use super::key::{Key, MAX_KEY, REACH};
 use super::merge::{Merger, Short, SHORT};
 use super::pairs::PairTable;
 use super::{Bpe, BpeScratch};
 use crate::split::byte_level::CHAR_OF_BYTE;
-use crate::split::scan::PieceScan;
+use crate::split::scan::{PieceScan, WINDOW};
 use crate::vocab::Vocab;
 
-/// Ids are collected on the stack and flushed in blocks: a store of fixed width is one instruction,
-/// while growing a `Vec` by one to three ids each time is a call.
-const BLOCK: usize = 1024;
+/// The ids of one batch: a store of fixed width is one instruction, while growing a `Vec` by one to
+/// three ids each time is a call. A store writes four lanes, of which at most three are ids.
+const BLOCK: usize = 3 * batch::SIZE + 1;
 
-struct Block<'a> {
-    ids: [u32; BLOCK + 4],
-    filled: usize,
-    out: &'a mut Vec<u32>,
-}
+#[derive(Debug)]
+pub struct Block([u32; BLOCK]);
 
-impl<'a> Block<'a> {
-    fn new(out: &'a mut Vec<u32>) -> Self {
-        Self { ids: [0; BLOCK + 4], filled: 0, out }
-    }
-
-    /// Appends the first `count` of three.
-    #[inline(always)]
-    fn push_some(&mut self, ids: [u32; 3], count: usize) {
-        if self.filled > BLOCK {
-            self.flush();
-        }
-        if let Some(place) = self.ids.get_mut(self.filled..).and_then(<[u32]>::first_chunk_mut) {
-            *place = ids;
-        }
-        self.filled += count;
-    }
-
-    fn extend(&mut self, ids: &[u32]) {
-        match self.ids.get_mut(self.filled..self.filled + ids.len()) {
-            Some(place) => {
-                place.iter_mut().zip(ids).for_each(|(place, id)| *place = *id);
-                self.filled += ids.len();
-            }
-            None => {
-                self.flush();
-                self.out.extend_from_slice(ids);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn flush(&mut self) {
-        self.out.extend_from_slice(self.ids.get(..self.filled).unwrap_or_default());
-        self.filled = 0;
+impl Default for Block {
+    fn default() -> Self {
+        Self([0; BLOCK])
     }
 }
 
@@ -145,55 +113,32 @@ impl Bpe {
         text: &[u8],
         out: &mut Vec<u32>,
     ) {
-        let Some(bytes) = &self.bytes else { return };
-        let mut ids = Block::new(out);
+        scratch.batch.clear();
         let mut start = 0;
         while start < text.len() {
             if S::HAS_WINDOWS {
-                if let Some(window) = text.get(start..).and_then(<[u8]>::first_chunk) {
-                    let base = start;
-                    // The lowest bit is the start that is known already.
-                    let mut starts = scan.starts(window) & !1;
-                    while starts != 0 {
-                        let end = base + starts.trailing_zeros() as usize;
-                        starts &= starts - 1;
-                        self.encode_piece(bytes, scratch, text, start, end, &mut ids);
-                        start = end;
+                if let Some(view) = text.get(start..).and_then(<[u8]>::first_chunk) {
+                    let end = queue_window(&mut scratch.batch, scan, view, start);
+                    if scratch.batch.is_full() {
+                        self.settle(scratch, text, out);
                     }
-                    if start > base {
+                    if end > start {
+                        start = end;
                         continue;
                     }
                 }
             }
             let end = scan.piece_end(text, start).clamp(start + 1, text.len());
-            self.encode_piece(bytes, scratch, text, start, end, &mut ids);
+            scratch.batch.push(Key::new(text, start, end - start), start, end);
+            if scratch.batch.is_full() {
+                self.settle(scratch, text, out);
+            }
             start = end;
         }
-        ids.flush();
+        self.settle(scratch, text, out);
     }
 
-    #[inline(always)]
-    fn encode_piece(
-        &self,
-        bytes: &ByteUnits,
-        scratch: &mut BpeScratch,
-        text: &[u8],
-        start: usize,
-        end: usize,
-        ids: &mut Block,
-    ) {
-        if end - start <= MAX_KEY {
-            let (known, count) = scratch.cache.short(Key::new(text, start, end - start));
-            ids.push_some(known, count);
-            if count > 0 {
-                return;
-            }
-        }
-        self.encode_missed(bytes, scratch, text.get(start..end).unwrap_or_default());
-        ids.extend(&scratch.missed);
-    }
-
-    /// Encodes pieces that were cut beforehand, by their ends.
+    /// Encodes pieces that were cut beforehand.
     pub fn encode_ranges(
         &self,
         scratch: &mut BpeScratch,
@@ -201,40 +146,95 @@ impl Bpe {
         ranges: &[(u32, u32)],
         out: &mut Vec<u32>,
     ) {
-        let Some(bytes) = &self.bytes else { return };
+        scratch.batch.clear();
         for &(start, end) in ranges {
             let (start, end) = (start as usize, end as usize);
-            let Some(piece) = text.get(start..end) else { continue };
-            if piece.len() <= MAX_KEY {
-                let (ids, count) = scratch.cache.short(Key::new(text, start, piece.len()));
-                if count > 0 {
-                    out.extend_from_slice(ids.get(..count).unwrap_or_default());
-                    continue;
-                }
+            scratch.batch.push(Key::new(text, start, end.saturating_sub(start)), start, end);
+            if scratch.batch.is_full() {
+                self.settle(scratch, text, out);
             }
-            self.encode_missed(bytes, scratch, piece);
-            out.extend_from_slice(&scratch.missed);
         }
+        self.settle(scratch, text, out);
     }
 
-    /// A piece that the first table does not know, or that is too long for it, into
-    /// `scratch.missed`.
+    /// Encodes the pieces of the queue and empties it.
     #[inline(never)]
-    fn encode_missed(&self, bytes: &ByteUnits, scratch: &mut BpeScratch, piece: &[u8]) {
-        let BpeScratch { merger, missed, cache, .. } = scratch;
-        missed.clear();
-        let key = (piece.len() <= MAX_KEY).then(|| Key::new(piece, 0, piece.len()));
-        let known = cache.rest(key, piece);
-        if !known.is_empty() {
-            missed.extend_from_slice(known);
-            return;
-        }
-        match self.strays.is_empty() {
-            false if self.strays.contains_key(piece) => missed.extend(self.strays.get(piece)),
-            _ => {
-                bytes.merge(&self.pairs, merger, piece, missed);
+    fn settle(&self, scratch: &mut BpeScratch, text: &[u8], out: &mut Vec<u32>) {
+        let Some(bytes) = &self.bytes else { return };
+        let BpeScratch { merger, cache, batch, block, .. } = scratch;
+        batch.look_up(cache);
+        let mut filled = 0;
+        for at in 0..batch.count() {
+            let answer = batch.answer(at);
+            if let Some(place) = block.0.get_mut(filled..).and_then(<[u32]>::first_chunk_mut) {
+                answer.store(place);
+            }
+            let count = answer.last_lane() as usize;
+            filled += count;
+            if count == 0 {
+                out.extend_from_slice(block.0.get(..filled).unwrap_or_default());
+                filled = 0;
+                let (start, end) = batch.span(at);
+                let piece = text.get(start..end).unwrap_or_default();
+                self.encode_missed(bytes, merger, cache, batch.key(at), piece, out);
             }
         }
-        cache.insert(key, piece, missed);
+        out.extend_from_slice(block.0.get(..filled).unwrap_or_default());
+        batch.clear();
     }
+
+    /// A piece that the first table does not know, or that is too long for it.
+    #[inline(never)]
+    fn encode_missed(
+        &self,
+        bytes: &ByteUnits,
+        merger: &mut Merger,
+        cache: &mut PieceCache,
+        key: Key,
+        piece: &[u8],
+        out: &mut Vec<u32>,
+    ) {
+        let key = (piece.len() <= MAX_KEY).then_some(key);
+        let known = cache.rest(key, piece);
+        if !known.is_empty() {
+            out.extend_from_slice(known);
+            return;
+        }
+        let before = out.len();
+        match self.strays.is_empty() {
+            false if self.strays.contains_key(piece) => out.extend(self.strays.get(piece)),
+            _ => {
+                bytes.merge(&self.pairs, merger, piece, out);
+            }
+        }
+        cache.insert(key, piece, out.get(before..).unwrap_or_default());
+    }
+}
+
+/// What [`queue_window`] looks at: a window, and what follows the last start in it.
+const VIEW: usize = WINDOW + REACH;
+
+/// Queues the pieces that are settled in the window at the start of `view`, which is at `base` of
+/// the text; answers where they end.
+#[inline(always)]
+fn queue_window<S: PieceScan>(
+    batch: &mut Batch,
+    scan: &S,
+    view: &[u8; VIEW],
+    base: usize,
+) -> usize {
+    let Some(window) = view.first_chunk() else { return base };
+    // The lowest bit is the start that is known already.
+    let mut starts = scan.starts(window) & !1;
+    let mut from = 0;
+    while starts != 0 {
+        let to = starts.trailing_zeros() as usize;
+        starts &= starts - 1;
+        let Some(reach) = view.get(from & (WINDOW - 1)..).and_then(<[u8]>::first_chunk) else {
+            break;
+        };
+        batch.push(Key::of_window(reach, to - from), base + from, base + to);
+        from = to;
+    }
+    base + from
 }

@@ -4,6 +4,9 @@
 //! compares, one copy), and up to 48 bytes and 16 ids in one of 128. A conflict overwrites; there is
 //! nothing to evict and nothing grows. The size is most of the private memory of an instance.
 
+use super::key::Key;
+use super::wide::Wide;
+
 const SHORT_SLOTS: usize = 1 << 17;
 const SHORT_IDS: usize = 3;
 const LONG_SLOTS: usize = 1 << 12;
@@ -12,75 +15,13 @@ const LONG_IDS: usize = 16;
 
 /// Pieces longer than this are merged each time.
 pub const MAX_PIECE: usize = 8 * LONG_WORDS;
-/// Pieces up to this length have a [`Key`].
-pub const MAX_KEY: usize = 15;
-
-/// A piece of at most 15 bytes, padded with zeros, its length in the last byte: equal keys are
-/// equal pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Key {
-    low: u64,
-    high: u64,
-}
-
-/// Which bits of the two words belong to a piece of each length. A table, because a shift of 128
-/// bits is a call on hosts with 64.
-const MASKS: [(u64, u64); MAX_KEY + 1] = {
-    let mut masks = [(0, 0); MAX_KEY + 1];
-    let mut len = 1;
-    while len <= MAX_KEY {
-        let bits = 8 * len as u32;
-        masks[len] = if len <= 8 {
-            (u64::MAX >> (64 - bits), 0)
-        } else {
-            (u64::MAX, u64::MAX >> (128 - bits))
-        };
-        len += 1;
-    }
-    masks
-};
-
-impl Key {
-    /// `text[start..start + len]` with `len <= 15`.
-    #[inline(always)]
-    pub fn new(text: &[u8], start: usize, len: usize) -> Self {
-        let window = text.get(start..).and_then(<[u8]>::first_chunk::<16>);
-        match window {
-            Some(window) => Self::of_window(window, len),
-            None => Self::near_the_end(text.get(start..start + len).unwrap_or_default()),
-        }
-    }
-
-    #[inline(always)]
-    fn of_window(window: &[u8; 16], len: usize) -> Self {
-        let [low, high] = words(window);
-        let len = len & MAX_KEY;
-        let (low_mask, high_mask) = MASKS[len];
-        Self { low: low & low_mask, high: high & high_mask | (len as u64) << 56 }
-    }
-
-    #[cold]
-    fn near_the_end(piece: &[u8]) -> Self {
-        let mut window = [0u8; 16];
-        for (place, byte) in window.iter_mut().zip(piece) {
-            *place = *byte;
-        }
-        Self::of_window(&window, piece.len())
-    }
-
-    #[inline(always)]
-    fn slot(self) -> usize {
-        let mixed = (self.low ^ self.high.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> (64 - SHORT_SLOTS.trailing_zeros())) as usize
-    }
-}
 
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(32))]
 struct ShortEntry {
     key: Key,
-    ids: [u32; SHORT_IDS],
-    count: u32,
+    /// The ids, and behind them how many they are.
+    answer: Wide,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,19 +48,53 @@ impl Default for PieceCache {
     }
 }
 
+/// The table of short pieces, with its size in its type.
+#[derive(Clone, Copy)]
+pub struct Table<'a>(&'a [ShortEntry; SHORT_SLOTS]);
+
+impl Table<'_> {
+    /// Up to three ids, and how many they are in the last lane: none where the piece is not here.
+    #[inline(always)]
+    pub fn answer(self, key: Key, slot: u32) -> Wide {
+        let entry = self.entry(slot);
+        entry.answer.if_equal(entry.key.bits(), key.bits())
+    }
+
+    /// Some bits of an entry, for whoever wants nothing but to have it near.
+    #[inline(always)]
+    pub fn touch(self, slot: u32) -> Wide {
+        self.entry(slot).key.bits()
+    }
+
+    #[inline(always)]
+    fn entry(&self, slot: u32) -> &ShortEntry {
+        &self.0[slot as usize & (SHORT_SLOTS - 1)]
+    }
+}
+
+/// Where a key is remembered.
+#[inline(always)]
+pub fn slot(key: Key) -> u32 {
+    (key.hash() >> (64 - SHORT_SLOTS.trailing_zeros())) as u32
+}
+
 impl PieceCache {
     /// A cache that remembers nothing and takes no memory.
     pub fn none() -> Self {
         Self { short: Vec::new(), long: Vec::new() }
     }
 
-    /// The ids of a short piece: all three places, and how many of them count (0: not here).
+    /// `None` in a cache that remembers nothing.
     #[inline(always)]
-    pub fn short(&self, key: Key) -> ([u32; SHORT_IDS], usize) {
-        match self.short.get(key.slot()) {
-            Some(entry) if entry.key == key => (entry.ids, entry.count as usize),
-            _ => ([0; SHORT_IDS], 0),
-        }
+    pub fn table(&self) -> Option<Table<'_>> {
+        self.short.first_chunk().map(Table)
+    }
+
+    /// The ids of a short piece: all places, and how many of them count (0: not here).
+    #[inline(always)]
+    pub fn short(&self, key: Key) -> ([u32; 4], usize) {
+        let answer = self.table().map(|table| table.answer(key, slot(key))).unwrap_or_default();
+        (answer.lanes(), answer.last_lane() as usize)
     }
 
     /// The ids of a piece that [`Self::short`] does not have; empty: not here either. `key` is that
@@ -128,7 +103,7 @@ impl PieceCache {
     pub fn rest(&self, key: Option<Key>, piece: &[u8]) -> &[u32] {
         // Only a short piece of many ids is in the other table, and its place here says so.
         let elsewhere = match key {
-            Some(key) => self.short.get(key.slot()).is_some_and(|entry| entry.key == key),
+            Some(key) => self.short.get(slot(key) as usize).is_some_and(|entry| entry.key == key),
             None => piece.len() <= MAX_PIECE,
         };
         if elsewhere {
@@ -143,8 +118,8 @@ impl PieceCache {
         match key {
             Some(key) if self.insert_short(key, ids) => {}
             Some(key) => {
-                if let Some(slot) = self.short.get_mut(key.slot()) {
-                    *slot = ShortEntry { key, ids: [0; SHORT_IDS], count: 0 };
+                if let Some(entry) = self.short.get_mut(slot(key) as usize) {
+                    *entry = ShortEntry { key, answer: Wide::default() };
                 }
                 self.insert_long(piece, ids);
             }
@@ -157,12 +132,12 @@ impl PieceCache {
         if ids.is_empty() || ids.len() > SHORT_IDS {
             return false;
         }
-        let mut entry = ShortEntry { key, ids: [0; SHORT_IDS], count: ids.len() as u32 };
-        for (place, id) in entry.ids.iter_mut().zip(ids) {
+        let mut lanes = [0, 0, 0, ids.len() as u32];
+        for (place, id) in lanes.iter_mut().zip(ids) {
             *place = *id;
         }
-        if let Some(slot) = self.short.get_mut(key.slot()) {
-            *slot = entry;
+        if let Some(entry) = self.short.get_mut(slot(key) as usize) {
+            *entry = ShortEntry { key, answer: Wide::of_lanes(lanes) };
         }
         true
     }
@@ -195,12 +170,6 @@ impl PieceCache {
     }
 }
 
-#[inline(always)]
-fn words(window: &[u8; 16]) -> [u64; 2] {
-    let [a, b, c, d, e, f, g, h, rest @ ..] = *window;
-    [u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes(rest)]
-}
-
 #[inline]
 fn pack(piece: &[u8]) -> [u64; LONG_WORDS] {
     let mut words = [0u64; LONG_WORDS];
@@ -225,30 +194,9 @@ fn long_slot(words: &[u64; LONG_WORDS], len: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::MAX_KEY;
     use super::*;
     use crate::oracle::random::Random;
-
-    #[test]
-    fn keys_do_not_depend_on_what_follows() {
-        let text = b"abcdefghijklmnopqrstuvwxyz";
-        for start in 0..text.len() {
-            for len in 0..=MAX_KEY.min(text.len() - start) {
-                let piece = &text[start..start + len];
-                assert_eq!(Key::new(text, start, len), Key::new(piece, 0, len));
-                let mut padded = piece.to_vec();
-                padded.resize(40, 0xFF);
-                assert_eq!(Key::new(&padded, 0, len), Key::new(piece, 0, len));
-            }
-        }
-    }
-
-    #[test]
-    fn zero_bytes_and_lengths_are_told_apart() {
-        let keys: Vec<Key> = (0..=MAX_KEY).map(|len| Key::new(&[0; 32], 0, len)).collect();
-        for (n, key) in keys.iter().enumerate() {
-            assert!(!keys[..n].contains(key));
-        }
-    }
 
     #[test]
     fn answers_are_those_inserted_or_none() {

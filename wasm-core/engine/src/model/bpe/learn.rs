@@ -11,7 +11,8 @@
 //! not every token can be reached.
 
 use super::bytes::ByteUnits;
-use super::cache::{Key, PieceCache, MAX_KEY};
+use super::cache::PieceCache;
+use super::key::{Key, MAX_KEY};
 use super::merge::Merger;
 use super::pairs::{PairTable, NONE};
 use crate::definition::Merge;

@@ -5,21 +5,26 @@
 //! *bytes* is for byte-level vocabularies: it starts from the raw bytes, before they were spelled in
 //! the byte alphabet, and remembers pieces in a `cache`.
 
+pub mod batch;
 pub mod bytes;
 pub mod cache;
 pub mod joins;
+pub mod key;
 pub mod learn;
 pub mod merge;
 pub mod pairs;
 pub mod queue;
 pub mod units;
+pub mod wide;
 
 use super::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
-use bytes::ByteUnits;
-use cache::{Key, PieceCache, MAX_KEY};
+use batch::Batch;
+use bytes::{Block, ByteUnits};
+use cache::PieceCache;
 use joins::Joins;
+use key::{Key, MAX_KEY};
 use learn::Learned;
 use merge::Merger;
 use pairs::PairTable;
@@ -47,10 +52,10 @@ pub struct Bpe {
 #[derive(Debug)]
 pub struct BpeScratch {
     merger: Merger,
-    /// The ids of the piece that was merged last.
-    missed: Vec<u32>,
     symbols: Vec<Symbol>,
     cache: PieceCache,
+    batch: Box<Batch>,
+    block: Box<Block>,
 }
 
 impl Bpe {
@@ -78,9 +83,10 @@ impl Bpe {
     pub fn scratch(&self) -> BpeScratch {
         BpeScratch {
             merger: Merger::default(),
-            missed: Vec::new(),
             symbols: Vec::new(),
             cache: self.seed.clone(),
+            batch: Box::default(),
+            block: Box::default(),
         }
     }
 

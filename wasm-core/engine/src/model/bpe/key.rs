@@ -1,0 +1,98 @@
+//! What a short piece is remembered by.
+
+use super::wide::Wide;
+
+/// Pieces up to this length have a [`Key`].
+pub const MAX_KEY: usize = 15;
+
+/// A piece of at most 15 bytes, padded with zeros, its length in the last byte: equal keys are
+/// equal pieces. Longer pieces have a key in common, which is nobody else's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Key(Wide);
+
+/// How many bytes behind the start of a piece are looked at.
+pub const REACH: usize = 16;
+
+/// Which bits belong to a piece of each length. A table, because a shift of 128 bits is a call on
+/// hosts with 64.
+const MASKS: [Wide; MAX_KEY + 2] = {
+    let mut masks = [Wide::new(0, 0); MAX_KEY + 2];
+    let mut len = 1;
+    while len <= MAX_KEY {
+        let bits = 8 * len as u32;
+        masks[len] = if len <= 8 {
+            Wide::new(u64::MAX >> (64 - bits), 0)
+        } else {
+            Wide::new(u64::MAX, u64::MAX >> (128 - bits))
+        };
+        len += 1;
+    }
+    masks
+};
+
+impl Key {
+    /// Of `text[start..start + len]`.
+    #[inline(always)]
+    pub fn new(text: &[u8], start: usize, len: usize) -> Self {
+        match text.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(window) => Self::of_window(window, len),
+            None => Self::near_the_end(text.get(start..start + len).unwrap_or_default()),
+        }
+    }
+
+    /// Of the first `len` bytes of `window`, or of some longer piece.
+    #[inline(always)]
+    pub fn of_window(window: &[u8; REACH], len: usize) -> Self {
+        let row = len.min(MAX_KEY + 1);
+        Self(Wide::load(window).and(MASKS[row]).with_last_byte(row as u8))
+    }
+
+    #[cold]
+    fn near_the_end(piece: &[u8]) -> Self {
+        let mut window = [0u8; REACH];
+        for (place, byte) in window.iter_mut().zip(piece) {
+            *place = *byte;
+        }
+        Self::of_window(&window, piece.len())
+    }
+
+    /// A number of 64 bits, of which the upper ones are mixed best.
+    #[inline(always)]
+    pub fn hash(self) -> u64 {
+        let (low, high) = self.0.words();
+        (low ^ high.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
+    #[inline(always)]
+    pub fn bits(self) -> Wide {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_do_not_depend_on_what_follows() {
+        let text = b"abcdefghijklmnopqrstuvwxyz";
+        for start in 0..text.len() {
+            for len in 0..=MAX_KEY.min(text.len() - start) {
+                let piece = &text[start..start + len];
+                assert_eq!(Key::new(text, start, len), Key::new(piece, 0, len));
+                let mut padded = piece.to_vec();
+                padded.resize(40, 0xFF);
+                assert_eq!(Key::new(&padded, 0, len), Key::new(piece, 0, len));
+            }
+        }
+    }
+
+    #[test]
+    fn zero_bytes_and_lengths_are_told_apart() {
+        let keys: Vec<Key> = (0..=MAX_KEY + 1).map(|len| Key::new(&[0; 32], 0, len)).collect();
+        for (n, key) in keys.iter().enumerate() {
+            assert!(!keys[..n].contains(key));
+        }
+        assert_eq!(Key::new(&[7; 32], 0, 16), Key::new(&[9; 40], 0, 33));
+    }
+}

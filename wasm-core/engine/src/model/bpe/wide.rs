@@ -1,0 +1,194 @@
+//! Sixteen bytes that are loaded, compared and stored as one.
+//!
+//! A register where the build has SIMD, else two machine words. Hosts that check each access to
+//! memory check one instead of two to four.
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub use simd::Wide;
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+pub use words::Wide;
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd {
+    use core::arch::wasm32::{
+        i64x2_eq, i64x2_shuffle, u32x4_extract_lane, u64x2, u64x2_extract_lane, u8x16_replace_lane,
+        v128, v128_and, v128_load, v128_store, v128_xor,
+    };
+
+    #[derive(Debug, Clone, Copy)]
+    #[repr(transparent)]
+    pub struct Wide(v128);
+
+    impl Wide {
+        #[inline(always)]
+        pub const fn new(low: u64, high: u64) -> Self {
+            Self(u64x2(low, high))
+        }
+
+        #[inline(always)]
+        pub fn load(bytes: &[u8; 16]) -> Self {
+            // SAFETY: `bytes` has the 16 bytes that are read; the instruction has no need of
+            // alignment.
+            Self(unsafe { v128_load(bytes.as_ptr().cast()) })
+        }
+
+        #[inline(always)]
+        pub fn words(self) -> (u64, u64) {
+            (u64x2_extract_lane::<0>(self.0), u64x2_extract_lane::<1>(self.0))
+        }
+
+        #[inline(always)]
+        pub fn and(self, other: Self) -> Self {
+            Self(v128_and(self.0, other.0))
+        }
+
+        #[inline(always)]
+        pub fn xor(self, other: Self) -> Self {
+            Self(v128_xor(self.0, other.0))
+        }
+
+        #[inline(always)]
+        pub fn with_last_byte(self, byte: u8) -> Self {
+            Self(u8x16_replace_lane::<15>(self.0, byte))
+        }
+
+        /// Itself where `left` and `right` are equal, else zero.
+        #[inline(always)]
+        pub fn if_equal(self, left: Self, right: Self) -> Self {
+            let halves = i64x2_eq(left.0, right.0);
+            let swapped = i64x2_shuffle::<1, 0>(halves, halves);
+            Self(v128_and(self.0, v128_and(halves, swapped)))
+        }
+
+        #[inline(always)]
+        pub fn last_lane(self) -> u32 {
+            u32x4_extract_lane::<3>(self.0)
+        }
+
+        #[inline(always)]
+        pub fn store(self, place: &mut [u32; 4]) {
+            // SAFETY: `place` has the 16 bytes that are written; the instruction has no need of
+            // alignment.
+            unsafe { v128_store(place.as_mut_ptr().cast(), self.0) }
+        }
+    }
+}
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+mod words {
+    #[derive(Debug, Clone, Copy)]
+    #[repr(C, align(16))]
+    pub struct Wide(u64, u64);
+
+    impl Wide {
+        #[inline(always)]
+        pub const fn new(low: u64, high: u64) -> Self {
+            Self(low, high)
+        }
+
+        #[inline(always)]
+        pub fn load(bytes: &[u8; 16]) -> Self {
+            let [a, b, c, d, e, f, g, h, high @ ..] = *bytes;
+            Self(u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes(high))
+        }
+
+        #[inline(always)]
+        pub fn words(self) -> (u64, u64) {
+            (self.0, self.1)
+        }
+
+        #[inline(always)]
+        pub fn and(self, other: Self) -> Self {
+            Self(self.0 & other.0, self.1 & other.1)
+        }
+
+        #[inline(always)]
+        pub fn xor(self, other: Self) -> Self {
+            Self(self.0 ^ other.0, self.1 ^ other.1)
+        }
+
+        #[inline(always)]
+        pub fn with_last_byte(self, byte: u8) -> Self {
+            Self(self.0, self.1 & (u64::MAX >> 8) | u64::from(byte) << 56)
+        }
+
+        /// Itself where `left` and `right` are equal, else zero.
+        #[inline(always)]
+        pub fn if_equal(self, left: Self, right: Self) -> Self {
+            let mask = u64::from(left.0 == right.0 && left.1 == right.1).wrapping_neg();
+            Self(self.0 & mask, self.1 & mask)
+        }
+
+        #[inline(always)]
+        pub fn last_lane(self) -> u32 {
+            (self.1 >> 32) as u32
+        }
+
+        #[inline(always)]
+        pub fn store(self, place: &mut [u32; 4]) {
+            *place = [self.0 as u32, (self.0 >> 32) as u32, self.1 as u32, (self.1 >> 32) as u32];
+        }
+    }
+}
+
+impl Wide {
+    pub fn of_lanes(lanes: [u32; 4]) -> Self {
+        let [a, b, c, d] = lanes.map(u64::from);
+        Self::new(a | b << 32, c | d << 32)
+    }
+
+    #[inline(always)]
+    pub fn lanes(self) -> [u32; 4] {
+        let mut lanes = [0; 4];
+        self.store(&mut lanes);
+        lanes
+    }
+}
+
+impl Default for Wide {
+    fn default() -> Self {
+        Self::new(0, 0)
+    }
+}
+
+impl PartialEq for Wide {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        self.words() == other.words()
+    }
+}
+
+impl Eq for Wide {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_are_where_bytes_have_them() {
+        let bytes: [u8; 16] = std::array::from_fn(|n| n as u8 + 1);
+        let wide = Wide::load(&bytes);
+        assert_eq!(wide.words(), (0x0807_0605_0403_0201, 0x100F_0E0D_0C0B_0A09));
+        assert_eq!(wide, Wide::new(0x0807_0605_0403_0201, 0x100F_0E0D_0C0B_0A09));
+        assert_eq!(wide.lanes(), [0x0403_0201, 0x0807_0605, 0x0C0B_0A09, 0x100F_0E0D]);
+        assert_eq!(Wide::of_lanes(wide.lanes()), wide);
+        assert_eq!(wide.last_lane(), 0x100F_0E0D);
+        assert_eq!(wide.with_last_byte(0xFE).last_lane(), 0xFE0F_0E0D);
+        assert_eq!(wide.with_last_byte(0xFE).words().0, wide.words().0);
+        assert_eq!(wide.and(Wide::new(0xFF, 0)).words(), (1, 0));
+        assert_eq!(wide.xor(wide), Wide::default());
+        assert_eq!(wide.xor(Wide::new(1, 0)).words(), (wide.words().0 ^ 1, wide.words().1));
+    }
+
+    #[test]
+    fn one_different_bit_is_not_equal() {
+        let (wide, answer) = (Wide::new(5, 9), Wide::new(u64::MAX, 7));
+        assert_eq!(answer.if_equal(wide, wide), answer);
+        for bit in 0..128 {
+            let (low, high) = (1u64.checked_shl(bit), 1u64.checked_shl(bit.wrapping_sub(64)));
+            let other = Wide::new(5 ^ low.unwrap_or(0), 9 ^ high.unwrap_or(0));
+            assert_eq!(answer.if_equal(wide, other), Wide::default());
+            assert_ne!(wide, other);
+        }
+    }
+}
