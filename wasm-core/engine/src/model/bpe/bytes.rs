@@ -2,7 +2,7 @@
 
 use super::batch::{self, Batch};
 use super::cache::PieceCache;
-use super::key::{Key, MAX_KEY, REACH};
+use super::key::{Key, REACH};
 use super::merge::{Merger, Short, SHORT};
 use super::pairs::PairTable;
 use super::{Bpe, BpeScratch};
@@ -194,10 +194,7 @@ impl Bpe {
         piece: &[u8],
         out: &mut Vec<u32>,
     ) {
-        let key = (piece.len() <= MAX_KEY).then_some(key);
-        let known = cache.rest(key, piece);
-        if !known.is_empty() {
-            out.extend_from_slice(known);
+        if cache.recall(key, piece, out) {
             return;
         }
         let before = out.len();
@@ -207,7 +204,7 @@ impl Bpe {
                 bytes.merge(&self.pairs, merger, piece, out);
             }
         }
-        cache.insert(key, piece, out.get(before..).unwrap_or_default());
+        cache.remember(key, piece, out.get(before..).unwrap_or_default());
     }
 }
 

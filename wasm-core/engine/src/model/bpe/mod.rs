@@ -24,7 +24,7 @@ use batch::Batch;
 use bytes::{Block, ByteUnits};
 use cache::PieceCache;
 use joins::Joins;
-use key::{Key, MAX_KEY};
+use key::Key;
 use learn::Learned;
 use merge::Merger;
 use pairs::PairTable;
@@ -139,25 +139,20 @@ impl Bpe {
         end: usize,
         out: &mut Vec<u32>,
     ) {
-        let len = end - start;
-        let key = (len <= MAX_KEY).then(|| Key::new(piece.as_bytes(), start, len));
-        if let Some(key) = key {
-            let (ids, count) = scratch.cache.short(key);
-            if count > 0 {
-                out.extend_from_slice(ids.get(..count).unwrap_or_default());
-                return;
-            }
+        let key = Key::new(piece.as_bytes(), start, end - start);
+        let (ids, count) = scratch.cache.short(key);
+        if count > 0 {
+            out.extend_from_slice(ids.get(..count).unwrap_or_default());
+            return;
         }
         let part = piece.get(start..end).unwrap_or_default();
-        let known = scratch.cache.rest(key, part.as_bytes());
-        if !known.is_empty() {
-            out.extend_from_slice(known);
+        if scratch.cache.recall(key, part.as_bytes(), out) {
             return;
         }
         self.merge_symbols(scratch, part);
         let ids = &scratch.merger.ids;
         out.extend_from_slice(ids);
-        scratch.cache.insert(key, part.as_bytes(), ids);
+        scratch.cache.remember(key, part.as_bytes(), ids);
     }
 
     fn merge_symbols(&self, scratch: &mut BpeScratch, piece: &str) {
