@@ -10,7 +10,7 @@ use super::key::Key;
 use super::wide::Wide;
 
 /// How many pieces fit.
-pub const SIZE: usize = 128;
+pub const SIZE: usize = 512;
 const MASK: usize = SIZE - 1;
 const UNROLLED: usize = 8;
 

@@ -3,7 +3,7 @@
 use super::batch::{self, Batch};
 use super::cache::PieceCache;
 use super::key::{Key, REACH};
-use super::merge::{Merger, Short, SHORT};
+use super::merge::{fits_short, Merger, Short, SHORT};
 use super::pairs::PairTable;
 use super::{Bpe, BpeScratch};
 use crate::split::byte_level::CHAR_OF_BYTE;
@@ -64,17 +64,15 @@ impl ByteUnits {
         piece: &[u8],
         out: &mut Vec<u32>,
     ) -> u32 {
-        let byte = |at: usize| piece.get(at).copied().unwrap_or_default();
-        let first_rank = |_, _, at: usize| self.first_rank(byte(at), byte(at + 1));
-        let symbols = piece.iter().map(|&byte| self.id(byte));
-        if piece.len() < 16 {
-            let mut short = Short::<16>::new(symbols, first_rank);
+        let fits = fits_short(pairs);
+        if fits && piece.len() < 16 {
+            let mut short = self.short::<16>(piece);
             let last = short.merge(pairs);
             short.for_each(|id, _| out.push(id));
             return last;
         }
-        if piece.len() <= SHORT {
-            let mut short = Short::<64>::new(symbols, first_rank);
+        if fits && piece.len() <= SHORT {
+            let mut short = self.short::<64>(piece);
             let last = short.merge(pairs);
             short.for_each(|id, _| out.push(id));
             return last;
@@ -84,6 +82,14 @@ impl ByteUnits {
         merger.run(pairs);
         out.extend_from_slice(&merger.ids);
         merger.last_rank
+    }
+
+    /// A piece of fewer than `LANES` bytes, before its first merge.
+    #[inline(always)]
+    fn short<const LANES: usize>(&self, piece: &[u8]) -> Short<LANES> {
+        let byte = |at: usize| piece.get(at).copied().unwrap_or_default();
+        let first_rank = |_, _, at: usize| self.first_rank(byte(at), byte(at + 1));
+        Short::new(piece.iter().map(|&byte| self.id(byte)), first_rank)
     }
 
     #[inline]

@@ -153,7 +153,7 @@ impl PieceCache {
         for (place, id) in lanes.iter_mut().zip(ids) {
             *place = *id;
         }
-        self.put(ShortEntry { key, answer: Wide::of_lanes(lanes) });
+        self.put(ShortEntry { key, answer: Wide::load_lanes(&lanes) });
         true
     }
 

@@ -6,11 +6,16 @@
 
 use super::pairs::{PairTable, NONE};
 use super::queue::MergeQueue;
+use super::wide::lowest;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Pieces of up to this many symbols take the short way.
 pub const SHORT: usize = 32;
+
+/// Ranks have to fit beside the number of a lane; longer lists of merges go the long way.
+const LANE_BITS: u32 = 6;
+const SHORT_RANKS: usize = (NONE >> LANE_BITS) as usize;
 
 /// Working memory, kept from piece to piece.
 #[derive(Debug, Default)]
@@ -37,7 +42,7 @@ impl Merger {
     pub fn run(&mut self, pairs: &PairTable) {
         let count = self.ids.len();
         self.firsts.clear();
-        if count <= SHORT {
+        if count <= SHORT && fits_short(pairs) {
             let symbols = self.ids.iter().copied();
             let mut short = Short::<64>::new(symbols, |left, right, _| pairs.rank(left, right));
             self.last_rank = short.merge(pairs);
@@ -154,6 +159,17 @@ impl Merger {
     }
 }
 
+/// Whether [`Short`] can serve a table.
+#[inline]
+pub fn fits_short(pairs: &PairTable) -> bool {
+    pairs.bound() <= SHORT_RANKS
+}
+
+#[inline(always)]
+fn in_order(rank: u32, lane: usize) -> u32 {
+    rank << LANE_BITS | lane as u32
+}
+
 #[inline]
 fn set(values: &mut [u32], at: usize, value: u32) {
     if let Some(place) = values.get_mut(at) {
@@ -161,11 +177,25 @@ fn set(values: &mut [u32], at: usize, value: u32) {
     }
 }
 
+/// What a merge has changed: a new symbol, its neighbours ([`NONE`] where the piece ends), and the
+/// lanes in which it and the one before it are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Change {
+    pub rank: u32,
+    pub before: u32,
+    pub id: u32,
+    pub after: u32,
+    before_at: u8,
+    at: u8,
+}
+
 /// A piece of fewer than `LANES` symbols, of which there is a power of two: a linked list in
-/// arrays. The last lane means "no neighbour", and its rank is always [`NONE`].
+/// arrays. The last lane means "no neighbour", and its id and rank are always [`NONE`].
+#[derive(Debug)]
 pub struct Short<const LANES: usize> {
     ids: [u32; LANES],
-    ranks: [u32; LANES],
+    /// Ranks with the lane behind them: the lowest says both, and equal ranks go from left to right.
+    order: [u32; LANES],
     next: [u8; LANES],
     previous: [u8; LANES],
     count: usize,
@@ -182,8 +212,8 @@ impl<const LANES: usize> Short<LANES> {
         first_rank: impl Fn(u32, u32, usize) -> u32,
     ) -> Self {
         let mut short = Self {
-            ids: [0; LANES],
-            ranks: [NONE; LANES],
+            ids: [NONE; LANES],
+            order: [NONE; LANES],
             next: [Self::END as u8; LANES],
             previous: [Self::END as u8; LANES],
             count: 0,
@@ -195,7 +225,7 @@ impl<const LANES: usize> Short<LANES> {
                 let before = (at - 1) & Self::MASK;
                 short.next[before] = at as u8;
                 short.previous[at & Self::MASK] = before as u8;
-                short.ranks[before] = first_rank(short.ids[before], id, before);
+                short.order[before] = in_order(first_rank(short.ids[before], id, before), before);
             }
         }
         short
@@ -205,31 +235,49 @@ impl<const LANES: usize> Short<LANES> {
     #[inline(always)]
     pub fn merge(&mut self, pairs: &PairTable) -> u32 {
         let mut last = NONE;
-        loop {
-            let (mut best, mut at) = (NONE, 0);
-            for (n, &rank) in self.ranks.iter().enumerate().take(self.count) {
-                if rank < best {
-                    (best, at) = (rank, n & Self::MASK);
-                }
-            }
-            if best == NONE {
-                return last;
-            }
-            last = best;
-            let product = pairs.product(best);
-            let right = self.next[at] as usize & Self::MASK;
-            let after = self.next[right] as usize & Self::MASK;
-            let before = self.previous[at] as usize & Self::MASK;
-            self.ids[at] = product;
-            self.next[at] = after as u8;
-            self.previous[after] = at as u8;
-            self.ranks[right] = NONE;
-            self.ranks[at] =
-                if after == Self::END { NONE } else { pairs.rank(product, self.ids[after]) };
-            if before != Self::END {
-                self.ranks[before] = pairs.rank(self.ids[before], product);
-            }
+        while let Some(change) = self.step(pairs) {
+            last = change.rank;
+            let Change { before, id, after, .. } = change;
+            // The last lane has an id that nothing merges with; not asking is faster.
+            let forward = if after == NONE { NONE } else { pairs.rank(id, after) };
+            let backward = if before == NONE { NONE } else { pairs.rank(before, id) };
+            self.set_ranks(change, backward, forward);
         }
+        last
+    }
+
+    /// Applies the next merge. Before the one after it, [`Self::set_ranks`] has to say what the new
+    /// symbol and its neighbours are to each other.
+    #[inline(always)]
+    pub fn step(&mut self, pairs: &PairTable) -> Option<Change> {
+        let lowest = lowest(&self.order);
+        let (best, at) = (lowest >> LANE_BITS, lowest as usize & Self::MASK);
+        if best == NONE >> LANE_BITS {
+            return None;
+        }
+        let product = pairs.product(best);
+        let right = self.next[at] as usize & Self::MASK;
+        let after = self.next[right] as usize & Self::MASK;
+        let before = self.previous[at] as usize & Self::MASK;
+        self.ids[at] = product;
+        self.next[at] = after as u8;
+        self.previous[after] = at as u8;
+        self.order[right] = NONE;
+        Some(Change {
+            rank: best,
+            before: self.ids[before],
+            id: product,
+            after: self.ids[after],
+            before_at: before as u8,
+            at: at as u8,
+        })
+    }
+
+    #[inline(always)]
+    pub fn set_ranks(&mut self, change: Change, backward: u32, forward: u32) {
+        let (before, at) = (usize::from(change.before_at), usize::from(change.at));
+        self.order[before & Self::MASK] = in_order(backward, before);
+        self.order[at & Self::MASK] = in_order(forward, at);
     }
 
     /// Calls `each(id, index of the first symbol)` for the symbols that are left.

@@ -11,8 +11,8 @@ pub use words::Wide;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd {
     use core::arch::wasm32::{
-        i64x2_eq, i64x2_shuffle, u32x4_extract_lane, u64x2, u64x2_extract_lane, u8x16_replace_lane,
-        v128, v128_and, v128_load, v128_store, v128_xor,
+        i32x4_shuffle, i64x2_eq, i64x2_shuffle, u32x4_extract_lane, u32x4_min, u64x2,
+        u64x2_extract_lane, u8x16_replace_lane, v128, v128_and, v128_load, v128_store, v128_xor,
     };
 
     #[derive(Debug, Clone, Copy)]
@@ -63,6 +63,26 @@ mod simd {
         #[inline(always)]
         pub fn last_lane(self) -> u32 {
             u32x4_extract_lane::<3>(self.0)
+        }
+
+        /// The smaller one in each of the four lanes.
+        #[inline(always)]
+        pub fn min(self, other: Self) -> Self {
+            Self(u32x4_min(self.0, other.0))
+        }
+
+        /// The smallest of the four lanes.
+        #[inline(always)]
+        pub fn min_lane(self) -> u32 {
+            let half = u32x4_min(self.0, i64x2_shuffle::<1, 0>(self.0, self.0));
+            u32x4_extract_lane::<0>(u32x4_min(half, i32x4_shuffle::<1, 0, 3, 2>(half, half)))
+        }
+
+        #[inline(always)]
+        pub fn load_lanes(lanes: &[u32; 4]) -> Self {
+            // SAFETY: `lanes` has the 16 bytes that are read; the instruction has no need of
+            // alignment.
+            Self(unsafe { v128_load(lanes.as_ptr().cast()) })
         }
 
         #[inline(always)]
@@ -124,6 +144,26 @@ mod words {
             (self.1 >> 32) as u32
         }
 
+        /// The smaller one in each of the four lanes.
+        #[inline(always)]
+        pub fn min(self, other: Self) -> Self {
+            let (left, right) = (self.lanes(), other.lanes());
+            Self::load_lanes(&std::array::from_fn(|n| left[n].min(right[n])))
+        }
+
+        /// The smallest of the four lanes.
+        #[inline(always)]
+        pub fn min_lane(self) -> u32 {
+            let [a, b, c, d] = self.lanes();
+            a.min(b).min(c.min(d))
+        }
+
+        #[inline(always)]
+        pub fn load_lanes(lanes: &[u32; 4]) -> Self {
+            let [a, b, c, d] = lanes.map(u64::from);
+            Self(a | b << 32, c | d << 32)
+        }
+
         #[inline(always)]
         pub fn store(self, place: &mut [u32; 4]) {
             *place = [self.0 as u32, (self.0 >> 32) as u32, self.1 as u32, (self.1 >> 32) as u32];
@@ -131,12 +171,14 @@ mod words {
     }
 }
 
-impl Wide {
-    pub fn of_lanes(lanes: [u32; 4]) -> Self {
-        let [a, b, c, d] = lanes.map(u64::from);
-        Self::new(a | b << 32, c | d << 32)
-    }
+/// The smallest of some numbers, of which there is a multiple of four.
+#[inline(always)]
+pub fn lowest<const COUNT: usize>(numbers: &[u32; COUNT]) -> u32 {
+    let fours = numbers.as_chunks().0.iter().map(Wide::load_lanes);
+    fours.fold(Wide::new(u64::MAX, u64::MAX), Wide::min).min_lane()
+}
 
+impl Wide {
     #[inline(always)]
     pub fn lanes(self) -> [u32; 4] {
         let mut lanes = [0; 4];
@@ -163,6 +205,7 @@ impl Eq for Wide {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::random::Random;
 
     #[test]
     fn the_parts_are_where_bytes_have_them() {
@@ -171,7 +214,7 @@ mod tests {
         assert_eq!(wide.words(), (0x0807_0605_0403_0201, 0x100F_0E0D_0C0B_0A09));
         assert_eq!(wide, Wide::new(0x0807_0605_0403_0201, 0x100F_0E0D_0C0B_0A09));
         assert_eq!(wide.lanes(), [0x0403_0201, 0x0807_0605, 0x0C0B_0A09, 0x100F_0E0D]);
-        assert_eq!(Wide::of_lanes(wide.lanes()), wide);
+        assert_eq!(Wide::load_lanes(&wide.lanes()), wide);
         assert_eq!(wide.last_lane(), 0x100F_0E0D);
         assert_eq!(wide.with_last_byte(0xFE).last_lane(), 0xFE0F_0E0D);
         assert_eq!(wide.with_last_byte(0xFE).words().0, wide.words().0);
@@ -190,5 +233,16 @@ mod tests {
             assert_eq!(answer.if_equal(wide, other), Wide::default());
             assert_ne!(wide, other);
         }
+    }
+
+    #[test]
+    fn the_lowest_is_found_in_every_lane() {
+        let mut random = Random::new(2);
+        for _ in 0..200 {
+            let numbers: [u32; 16] =
+                std::array::from_fn(|_| (random.next() as u32) >> random.below(32));
+            assert_eq!(lowest(&numbers), *numbers.iter().min().unwrap());
+        }
+        assert_eq!(lowest(&[u32::MAX; 4]), u32::MAX);
     }
 }
