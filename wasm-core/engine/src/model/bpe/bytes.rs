@@ -123,15 +123,17 @@ impl Bpe {
         let mut start = 0;
         while start < text.len() {
             if S::HAS_WINDOWS {
-                if let Some(view) = text.get(start..).and_then(<[u8]>::first_chunk) {
-                    let end = queue_window(&mut scratch.batch, scan, view, start);
-                    if scratch.batch.is_full() {
-                        self.settle(scratch, text, out);
-                    }
-                    if end > start {
-                        start = end;
-                        continue;
-                    }
+                let rest = text.get(start..).unwrap_or_default();
+                let end = match rest.first_chunk() {
+                    Some(view) => queue_window(&mut scratch.batch, scan, view, start),
+                    None => queue_window(&mut scratch.batch, scan, &padded(rest), start),
+                };
+                if scratch.batch.is_full() {
+                    self.settle(scratch, text, out);
+                }
+                if end > start {
+                    start = end;
+                    continue;
                 }
             }
             let end = scan.piece_end(text, start).clamp(start + 1, text.len());
@@ -204,9 +206,9 @@ impl Bpe {
             return;
         }
         let before = out.len();
-        match self.strays.is_empty() {
-            false if self.strays.contains_key(piece) => out.extend(self.strays.get(piece)),
-            _ => {
+        match self.strays.id(key, piece) {
+            Some(id) => out.push(id),
+            None => {
                 bytes.merge(&self.pairs, merger, piece, out);
             }
         }
@@ -216,6 +218,15 @@ impl Bpe {
 
 /// What [`queue_window`] looks at: a window, and what follows the last start in it.
 const VIEW: usize = WINDOW + REACH;
+
+/// The end of a text, followed by what no scanner knows: no piece is settled because of it.
+fn padded(rest: &[u8]) -> [u8; VIEW] {
+    let mut view = [0xFF; VIEW];
+    if let Some(place) = view.get_mut(..rest.len()) {
+        place.copy_from_slice(rest);
+    }
+    view
+}
 
 /// Queues the pieces that are settled in the window at the start of `view`, which is at `base` of
 /// the text; answers where they end.
@@ -240,4 +251,80 @@ fn queue_window<S: PieceScan>(
         from = to;
     }
     base + from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Bpe as Definition, Merge};
+    use crate::oracle::bpe::merge_slowly;
+    use crate::oracle::random::Random;
+    use crate::split::scan::{ScanVisitor, Scanner};
+
+    struct Encode<'a>(&'a Bpe, &'a mut BpeScratch, &'a [Merge], &'a str);
+
+    impl ScanVisitor for Encode<'_> {
+        type Output = ();
+
+        fn visit<S: PieceScan>(self, scan: &S) {
+            let Self(bpe, scratch, merges, text) = self;
+            let (mut expected, mut start) = (Vec::new(), 0);
+            while start < text.len() {
+                let end = scan.piece_end(text.as_bytes(), start);
+                let symbols: Vec<u32> =
+                    text.as_bytes()[start..end].iter().map(|&byte| byte.into()).collect();
+                expected.extend(merge_slowly(&symbols, merges).into_iter().map(|token| token.0));
+                start = end;
+            }
+            let mut got = vec![7];
+            bpe.encode_pieces(scratch, scan, text.as_bytes(), &mut got);
+            assert_eq!(got[1..], expected, "{text:?}");
+        }
+    }
+
+    /// Batches, windows, the end of the text and a cache that fills up, against one piece after the
+    /// other.
+    #[test]
+    fn pieces_are_encoded_as_one_by_one() {
+        let mut random = Random::new(77);
+        let mut vocab = Vocab::new();
+        for (id, c) in (0..).zip(CHAR_OF_BYTE) {
+            vocab.insert(&c.to_string(), id).unwrap();
+        }
+        let mut merges = Vec::new();
+        let mut known: Vec<u32> = b" aabbc1.\n".iter().map(|&byte| byte.into()).collect();
+        while merges.len() < 60 {
+            let (left, right) = (*random.pick(&known), *random.pick(&known));
+            let text = format!("{}{}", vocab.text(left).unwrap(), vocab.text(right).unwrap());
+            if vocab.id(&text).is_some() || text.chars().count() > 9 {
+                continue;
+            }
+            let product = vocab.id_bound();
+            vocab.insert(&text, product).unwrap();
+            known.push(product);
+            merges.push(Merge { left, right, product });
+        }
+        let definition = Definition {
+            vocab,
+            merges: merges.clone(),
+            unk: None,
+            fuse_unk: false,
+            byte_fallback: false,
+            ignore_merges: false,
+            continuing_subword_prefix: None,
+            end_of_word_suffix: None,
+        };
+        let bpe = Bpe::new(definition, true);
+        let mut scratch = bpe.scratch();
+        let atoms =
+            ["a", "b", "ab", "c", " ", "  ", "\n", "1", "12", ".", "'s", "é", "你", "A", "/"];
+        for round in 0..500 {
+            let kinds = 2 + random.below(atoms.len() - 1);
+            let length = random.below(if round % 50 == 0 { 4000 } else { 200 });
+            let text: String = (0..length).map(|_| atoms[random.below(kinds)]).collect();
+            for scanner in [Scanner::Cl100k, Scanner::Qwen2, Scanner::O200k, Scanner::Gpt2] {
+                scanner.visit(Encode(&bpe, &mut scratch, &merges, &text));
+            }
+        }
+    }
 }

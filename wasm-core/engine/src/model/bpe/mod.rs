@@ -14,6 +14,7 @@ pub mod learn;
 pub mod merge;
 pub mod pairs;
 pub mod queue;
+pub mod strays;
 pub mod units;
 pub mod wide;
 
@@ -29,6 +30,7 @@ use learn::Learned;
 use merge::Merger;
 use pairs::PairTable;
 use std::collections::HashMap;
+use strays::Strays;
 use units::{Symbol, Units};
 
 #[derive(Debug)]
@@ -39,8 +41,7 @@ pub struct Bpe {
     /// `None` where single bytes are missing from the vocabulary, so that the way of bytes would
     /// have to know about unknown ones.
     bytes: Option<ByteUnits>,
-    /// Whole pieces that are tokens although no merges lead to them.
-    strays: HashMap<Vec<u8>, u32>,
+    strays: Strays,
     /// `None` where a piece has to be merged as a whole.
     joins: Option<Joins>,
     ignore_merges: bool,
@@ -77,6 +78,7 @@ impl Bpe {
             None if joins.is_some() => Learned::default(),
             None => Learned { seed: PieceCache::none(), strays: HashMap::new() },
         };
+        let strays = Strays::new(strays);
         Self { vocab, pairs, units, bytes, strays, joins, ignore_merges, seed }
     }
 
