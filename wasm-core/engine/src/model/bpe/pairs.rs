@@ -106,7 +106,7 @@ impl PairTable {
     }
 
     /// The rank at which `left` and `right` merge, or [`NONE`].
-    #[inline]
+    #[inline(always)]
     pub fn rank(&self, left: u32, right: u32) -> u32 {
         let hash = pair_hash(left, right);
         let (word, mask) = filter_place(hash, self.filter_shift);
@@ -116,7 +116,7 @@ impl PairTable {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, left: u32, right: u32, hash: u64) -> u32 {
         match &self.slots {
             Slots::Packed { slots, shift } => {
@@ -135,21 +135,7 @@ impl PairTable {
                 }
                 NONE
             }
-            Slots::Wide { slots, shift } => {
-                let key = wide_key(left, right);
-                let mask = slots.len().wrapping_sub(1);
-                let mut at = home(hash, *shift);
-                while let Some(&(slot, rank)) = slots.get(at) {
-                    if slot == key {
-                        return rank;
-                    }
-                    if slot == EMPTY {
-                        break;
-                    }
-                    at = (at + 1) & mask;
-                }
-                NONE
-            }
+            Slots::Wide { slots, shift } => find_wide(slots, *shift, left, right),
         }
     }
 
@@ -166,6 +152,25 @@ impl PairTable {
     pub fn bound(&self) -> usize {
         self.bound as usize
     }
+}
+
+/// Out of the way of what nearly all files need.
+#[cold]
+#[inline(never)]
+fn find_wide(slots: &[(u64, u32)], shift: u32, left: u32, right: u32) -> u32 {
+    let key = wide_key(left, right);
+    let mask = slots.len().wrapping_sub(1);
+    let mut at = home(pair_hash(left, right), shift);
+    while let Some(&(slot, rank)) = slots.get(at) {
+        if slot == key {
+            return rank;
+        }
+        if slot == EMPTY {
+            break;
+        }
+        at = (at + 1) & mask;
+    }
+    NONE
 }
 
 #[inline]
