@@ -1,12 +1,13 @@
-"""Measure the reference's Unicode tables and write `wasm-core/engine/src/unicode/tables.rs`.
+"""Measure the reference's Unicode tables and write `tables.rs` and `script_tables.rs` into
+`wasm-core/engine/src/unicode`.
 
 The reference mixes several Unicode versions (Oniguruma's, an old decomposition table, Rust's own),
 so nothing here is taken from a Unicode database: every set is what the installed `tokenizers` does
 with each of the 1,112,064 scalar values. Where the recorded measurements of an earlier version are
 at hand, both must agree.
 
-    python tools/make_unicode_tables.py            # write the file
-    python tools/make_unicode_tables.py --check    # fail if the committed file is stale
+    python tools/make_unicode_tables.py            # write the files
+    python tools/make_unicode_tables.py --check    # fail if a committed file is stale
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tokenizers.normalizers import Normalizer
 from tokenizers.pre_tokenizers import PreTokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "wasm-core/engine/src/unicode/tables.rs"
+UNICODE = ROOT / "wasm-core/engine/src/unicode"
 RECORDED = ROOT.parent / "shared/assets/unicode/hf_tables.json"
 
 CODE_POINTS = 0x110000
@@ -78,6 +79,8 @@ FLAG_COMMENTS = {
     "BERT_ACCENT": "removed by the `Bert` normalizer's accent stripping, after decomposition",
     "BERT_CONTROL": "removed by the `Bert` normalizer's cleaning",
     "BERT_CJK": "padded with spaces by the `Bert` normalizer",
+    "NMT_CONTROL": "removed by `Nmt`",
+    "NMT_SPACE": "turned into a space by `Nmt`",
     "LOWERED": "changed by `Lowercase`",
     "NFC_ACTIVE": "may change in NFC, or may change what is before it",
     "NFD_ACTIVE": "the same for NFD",
@@ -96,6 +99,7 @@ class Measured:
     sets: dict[str, set[int]]
     lowercase: dict[int, str]
     nonstarters: set[int]
+    scripts: dict[int, int]
 
 
 def removed(pieces: Iterable[tuple[str, tuple[int, int]]], text: str) -> Iterator[int]:
@@ -202,6 +206,30 @@ def measure_normal_forms() -> tuple[dict[str, set[int]], set[int]]:
     return active, nonstarters
 
 
+def measure_scripts() -> dict[int, int]:
+    """The script of each character, as numbers: only which characters share one can be seen.
+
+    A character without a script never starts a piece; of two that meet, the second one starts a
+    piece unless both have the same script.
+    """
+    step = pre_tokenizers.UnicodeScripts()
+
+    def starting_behind(character: str, others: list[str]) -> set[str]:
+        pieces = step.pre_tokenize_str("".join(character + other for other in others))
+        return {others[start // 2] for _, (start, _) in pieces if start % 2}
+
+    latin, cyrillic = starting_behind("a", SCALARS), starting_behind("\u0436", SCALARS)
+    left = [c for c in SCALARS if c in latin or c in cyrillic]
+    scripts: dict[int, int] = {}
+    number = 0
+    while left:
+        others = starting_behind(left[0], left)
+        scripts |= {ord(c): number for c in left if c not in others}
+        left = [c for c in left if c in others]
+        number += 1
+    return scripts
+
+
 def measure() -> Measured:
     category = measure_categories()
 
@@ -254,6 +282,10 @@ def measure() -> Measured:
     padded = normalized(bert(cjk=True), "|")
     sets["BERT_CJK"] = {c for c, result in padded.items() if result == f" {chr(c)} "}
 
+    changed = normalized(normalizers.Nmt(), "|")
+    sets["NMT_CONTROL"] = {c for c, result in changed.items() if not result}
+    sets["NMT_SPACE"] = {c for c, result in changed.items() if result == " " != chr(c)}
+
     active, nonstarters = measure_normal_forms()
     for form, members in active.items():
         sets[f"{form}_ACTIVE"] = members
@@ -265,6 +297,7 @@ def measure() -> Measured:
         sets={name: sets[name] for name in FLAG_COMMENTS},
         lowercase=lowercase,
         nonstarters=nonstarters,
+        scripts=measure_scripts(),
     )
 
 
@@ -301,13 +334,15 @@ def verify_against_recorded(measured: Measured, path: Path) -> None:
         "BertNormalizer_clean_padded": sets["BERT_CJK"],
         "StripAccents_removed": sets["ACCENT"],
         "BertNormalizer_strip_accents_removed": sets["BERT_ACCENT"],
+        "Nmt_removed": sets["NMT_CONTROL"],
+        "Nmt_space": sets["NMT_SPACE"],
     }
     for name in ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No"):
         ours[f"onig:{name}"] = {c for c, own in enumerate(measured.category) if own == name}
     ours["onig:digit"] = ours["onig:Nd"]
     for name, members in ours.items():
         expect_equal(f"{path.name}, {name}", members, tables[name])
-    if unread := set(tables) - set(ours) - {"Nmt_removed", "Nmt_space"}:
+    if unread := set(tables) - set(ours):
         raise MismatchError(
             f"{path.name} has tables that nothing is compared with: {sorted(unread)}"
         )
@@ -345,6 +380,33 @@ def lowercase_runs(lowercase: dict[int, str]) -> list[LowercaseRun]:
     return runs
 
 
+HEADER = (
+    "//! Generated by `tools/make_unicode_tables.py` from what `tokenizers` "
+    f"{tokenizers.__version__} does; do not edit."
+)
+
+
+def render_scripts(scripts: dict[int, int]) -> str:
+    runs: list[tuple[int, int, int]] = []
+    for c in sorted(scripts):
+        if runs and runs[-1][1:] == (c - 1, scripts[c]):
+            runs[-1] = (runs[-1][0], c, scripts[c])
+        else:
+            runs.append((c, c, scripts[c]))
+    if max(scripts.values()) > 255:
+        raise MismatchError("scripts no longer fit into a byte")
+    lines = [
+        HEADER,
+        "",
+        "/// (first, last, script), ascending. What is in no run has no script.",
+        f"pub static SCRIPT_RUNS: [(u32, u32, u8); {len(runs)}] = [",
+        *wrap([f"({first},{last},{script})" for first, last, script in runs], ","),
+        "];",
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def render(measured: Measured) -> str:
     flag_names = list(measured.sets)
     flags = [0] * CODE_POINTS
@@ -368,8 +430,7 @@ def render(measured: Measured) -> str:
     low_runs = lowercase_runs(single)
 
     lines = [
-        "//! Generated by `tools/make_unicode_tables.py` from what `tokenizers` "
-        f"{tokenizers.__version__} does; do not edit.",
+        HEADER,
         "",
         "/// General categories, in the order of the numbers in [`CATEGORY_OF_CLASS`].",
         f"pub const CATEGORIES: [&str; {len(CATEGORIES)}] = [",
@@ -442,14 +503,22 @@ def main() -> int:
             verify_against_recorded(measured, options.recorded)
         else:
             print(f"not compared: {options.recorded} does not exist", file=sys.stderr)
-        text = render(measured)
+        texts = {
+            "tables.rs": render(measured),
+            "script_tables.rs": render_scripts(measured.scripts),
+        }
     except MismatchError as problem:
         print(problem, file=sys.stderr)
         return 1
-    if not options.check:
-        TARGET.write_text(text, encoding="utf-8")
-    elif TARGET.read_text(encoding="utf-8") != text:
-        print(f"{TARGET.name} is stale: run {Path(__file__).name}", file=sys.stderr)
+    stale = []
+    for name, text in texts.items():
+        target = UNICODE / name
+        if not options.check:
+            target.write_text(text, encoding="utf-8")
+        elif not target.exists() or target.read_text(encoding="utf-8") != text:
+            stale.append(name)
+    if stale:
+        print(f"{stale} stale: run {Path(__file__).name}", file=sys.stderr)
         return 1
     return 0
 

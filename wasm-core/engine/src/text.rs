@@ -239,6 +239,30 @@ impl AlignedText {
         Ok(())
     }
 
+    /// Replaces the whole text. `starts` has, for each byte of the new text and for its end, the
+    /// place of the old one where what it stands for begins; a byte covers the old text up to the
+    /// place of the next one.
+    pub fn replace_by(&mut self, text: String, starts: &[usize]) -> Result<()> {
+        if self.alignments.is_some() {
+            let place = |at: usize| -> Result<u32> {
+                let old = self.alignments.as_deref().unwrap_or_default();
+                match old.get(at) {
+                    Some(align) => Ok(align.0),
+                    None if at == old.len() => Ok(old.last().map_or(self.origin.0, |a| a.1)),
+                    None => Err(out_of_bounds()),
+                }
+            };
+            let places = starts.iter().map(|&at| place(at)).collect::<Result<Vec<u32>>>()?;
+            let new: Vec<_> = places.iter().copied().zip(places.iter().copied().skip(1)).collect();
+            if new.len() != text.len() {
+                return Err(Error::internal("a replaced text and its origins differ in length"));
+            }
+            self.alignments = Some(new);
+        }
+        self.text = text;
+        Ok(())
+    }
+
     fn get(&self, range: Range<usize>) -> Result<&str> {
         self.text.get(range).ok_or_else(out_of_bounds)
     }

@@ -3,20 +3,28 @@
 //! Each step exists twice. `plain` works on strings alone and is quick to see that nothing
 //! changes; `aligned` does what the reference does, edit by edit, and keeps the alignments.
 
+pub mod charsmap;
 mod forms;
+mod llama;
 mod plain;
+mod precompiled;
 mod replace;
+mod sentence_piece;
 
 use std::borrow::Cow;
 
 use crate::definition;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::split::byte_level::spell_bytes;
 use crate::text::{AlignedText, FindMatches};
 use crate::unicode::{
-    class_of, is_whitespace, lowercase, ACCENT, BERT_ACCENT, BERT_CJK, BERT_CONTROL,
+    class_of, is_whitespace, lowercase, ACCENT, BERT_ACCENT, BERT_CJK, BERT_CONTROL, NMT_CONTROL,
+    NMT_SPACE, SPACE,
 };
 use forms::Form;
+use precompiled::Precompiled;
 use replace::Replacement;
+pub use sentence_piece::SentencePiece;
 
 /// Compiles a pattern in Oniguruma's syntax.
 pub type CompileRegex<'a> = &'a dyn Fn(&str) -> Result<Box<dyn FindMatches>>;
@@ -33,8 +41,8 @@ enum Step {
     Lowercase,
     /// Removes the characters of these sets.
     Remove(u32),
-    /// Turns white space into spaces.
-    UnifySpaces,
+    /// Turns the characters of these sets into spaces.
+    ToSpaces(u32),
     /// Puts a space on either side of Chinese characters.
     PadChinese,
     Strip {
@@ -43,6 +51,11 @@ enum Step {
     },
     Replace(Replacement),
     Prepend(String),
+    Precompiled(Box<Precompiled>),
+    /// Puts the alphabet of bytes in the place of the bytes.
+    SpellBytes,
+    SentencePiece(Box<SentencePiece>),
+    Llama(llama::Llama),
 }
 
 /// What a step did to a string.
@@ -118,9 +131,24 @@ impl Normalizers {
                 steps.push(Step::Replace(Replacement::new(pattern, content, compile)?));
             }
             Normalizer::Prepend(content) => steps.push(Step::Prepend(content.clone())),
+            Normalizer::Precompiled { charsmap } => {
+                let made = Precompiled::new(&charsmap.0).map_err(|error| {
+                    // What it counts are bytes of the map, and the file has the map in base64.
+                    Error { offset: None, ..error }.at_path("$.normalizer")
+                })?;
+                steps.push(Step::Precompiled(Box::new(made)));
+            }
+            Normalizer::Nmt => {
+                steps.extend([Step::Remove(NMT_CONTROL), Step::ToSpaces(NMT_SPACE)]);
+            }
+            Normalizer::ByteLevel => steps.push(Step::SpellBytes),
+            Normalizer::SentencePiece(definition) => {
+                steps.push(Step::SentencePiece(Box::new(SentencePiece::new(definition)?)));
+            }
+            Normalizer::Llama(llama) => steps.push(Step::Llama(llama::Llama::new(llama)?)),
             &Normalizer::Bert { clean_text, handle_chinese_chars, strip_accents, lowercase } => {
                 if clean_text {
-                    steps.extend([Step::Remove(BERT_CONTROL), Step::UnifySpaces]);
+                    steps.extend([Step::Remove(BERT_CONTROL), Step::ToSpaces(SPACE)]);
                 }
                 if handle_chinese_chars {
                     steps.push(Step::PadChinese);
@@ -143,11 +171,15 @@ impl Step {
             Self::Form(form) => form.plain(text),
             Self::Lowercase => plain::lowercase(text),
             Self::Remove(flags) => plain::remove(text, *flags),
-            Self::UnifySpaces => plain::unify_spaces(text),
+            Self::ToSpaces(flags) => plain::to_spaces(text, *flags),
             Self::PadChinese => plain::pad_chinese(text),
             &Self::Strip { left, right } => plain::strip(text, left, right),
             Self::Replace(replacement) => return replacement.plain(text),
             Self::Prepend(content) => plain::prepend(text, content),
+            Self::Precompiled(map) => map.plain(text),
+            Self::SpellBytes => plain::spell_bytes(text),
+            Self::SentencePiece(walk) => return walk.plain(text),
+            Self::Llama(llama) => llama.plain(text),
         })
     }
 
@@ -174,7 +206,7 @@ impl Step {
                 lower.second.map_or(Ok(()), |second| editor.push(second, 1))
             }),
             Self::Remove(flags) => text.filter(|c| !class_of(c).is(*flags)),
-            Self::UnifySpaces => text.map(|c| if is_whitespace(c) { ' ' } else { c }),
+            Self::ToSpaces(flags) => text.map(|c| if class_of(c).is(*flags) { ' ' } else { c }),
             Self::PadChinese => text.rewrite(|c, editor| {
                 if !class_of(c).is(BERT_CJK) {
                     return editor.push(c, 0);
@@ -185,10 +217,14 @@ impl Step {
             }),
             &Self::Strip { left, right } => text.strip(left, right, is_whitespace),
             Self::Replace(replacement) => replacement.aligned(text),
+            Self::Llama(llama) => llama.aligned(text),
             Self::Prepend(content) => {
                 text.prepend(content);
                 Ok(())
             }
+            Self::Precompiled(map) => map.aligned(text),
+            Self::SpellBytes => spell_bytes(text),
+            Self::SentencePiece(walk) => walk.aligned(text),
         }
     }
 }

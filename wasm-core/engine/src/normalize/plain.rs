@@ -1,7 +1,8 @@
 //! The steps that look at one character at a time, on strings.
 
 use super::Plain;
-use crate::unicode::{find, is_whitespace, lowercase as lowercase_of, BERT_CJK, LOWERED, SPACE};
+use crate::split::byte_level::CHAR_OF_BYTE;
+use crate::unicode::{class_of, find, is_whitespace, lowercase as lowercase_of, BERT_CJK, LOWERED};
 
 pub fn lowercase(text: &str) -> Plain {
     if text.is_ascii() {
@@ -22,11 +23,19 @@ pub fn remove(text: &str, flags: u32) -> Plain {
     rewrite(text, flags, |_, _| {})
 }
 
-pub fn unify_spaces(text: &str) -> Plain {
-    if text.chars().all(|c| c == ' ' || !is_whitespace(c)) {
+pub fn to_spaces(text: &str, flags: u32) -> Plain {
+    if text.chars().all(|c| c == ' ' || !class_of(c).is(flags)) {
         return Plain::Same;
     }
-    rewrite(text, SPACE, |_, new| new.push(' '))
+    rewrite(text, flags, |_, new| new.push(' '))
+}
+
+pub fn spell_bytes(text: &str) -> Plain {
+    let spelled = |byte: u8| CHAR_OF_BYTE[usize::from(byte)];
+    if text.bytes().all(|byte| byte.is_ascii() && spelled(byte) == char::from(byte)) {
+        return Plain::Same;
+    }
+    Plain::Changed(text.bytes().map(spelled).collect())
 }
 
 pub fn pad_chinese(text: &str) -> Plain {

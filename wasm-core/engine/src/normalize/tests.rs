@@ -4,8 +4,8 @@ use unicode_normalization_alignments::char::canonical_combining_class;
 use unicode_normalization_alignments::UnicodeNormalization;
 
 use super::*;
-use crate::definition::{Normalizer, Pattern};
-use crate::error::Error;
+use crate::definition::{Blob, Normalizer, Pattern};
+use crate::oracle::random::Random;
 use crate::unicode::{NFC_ACTIVE, NFD_ACTIVE, NFKC_ACTIVE, NFKD_ACTIVE};
 use std::ops::Range;
 
@@ -134,6 +134,99 @@ fn bert_cleans_pads_strips_and_lowers() {
     assert_eq!(normalized(&[bert(None, true)], "\u{2B820}\u{2B920}"), "\u{2B820} \u{2B920} ");
 }
 
+/// A map of SentencePiece's form, as sparse as it can be: every state has 256 cells of its own.
+fn precompiled(rules: &[(&str, &str)]) -> Normalizer {
+    let mut states: Vec<&[u8]> = vec![b""];
+    for (key, _) in rules {
+        for end in 1..=key.len() {
+            let prefix = &key.as_bytes()[..end];
+            if !states.contains(&prefix) {
+                states.push(prefix);
+            }
+        }
+    }
+    let base_of = |prefix: &[u8]| 256 * (1 + states.iter().position(|s| *s == prefix).unwrap());
+    let mut cells = vec![0u32; 256 * (states.len() + 1)];
+    cells[0] = 256 << 10;
+    let mut replacements = String::new();
+    for prefix in &states {
+        let Some((&last, before)) = prefix.split_last() else { continue };
+        let (base, place) = (base_of(prefix), base_of(before) ^ usize::from(last));
+        cells[place] = ((place ^ base) << 10) as u32 | u32::from(last);
+        if let Some((_, new)) = rules.iter().find(|(key, _)| key.as_bytes() == *prefix) {
+            cells[place] |= 1 << 8;
+            cells[base] = 1 << 31 | replacements.len() as u32;
+            replacements += new;
+            replacements.push('\0');
+        }
+    }
+    let size = (cells.len() as u32 * 4).to_le_bytes();
+    let cells = cells.iter().flat_map(|cell| cell.to_le_bytes());
+    let blob = size.into_iter().chain(cells).chain(replacements.bytes()).collect();
+    Normalizer::Precompiled { charsmap: Blob(blob) }
+}
+
+const RULES: [(&str, &str); 8] = [
+    ("é", "e"),
+    ("ﬁ", "fi"),
+    ("\u{301}", ""),
+    ("e\u{301}", "é"),
+    ("a\u{301}", "abc"),
+    ("\t", ""),
+    ("h", "H"),
+    ("\r\n", "\n"),
+];
+
+#[test]
+fn maps_are_looked_up_by_cluster() {
+    let map = || precompiled(&RULES);
+    assert_eq!(normalized(&[map()], "\thé ﬁx"), "He fix");
+    // A cluster of six bytes is no cluster to the reference.
+    assert_eq!(normalized(&[map()], "a\u{301}\u{327}b"), "abcb");
+    assert_eq!(normalized(&[map()], "a\u{301}\u{327}\u{316}b"), "a\u{327}\u{316}b");
+    // The shortest key counts, and the rest of the cluster is lost.
+    assert_eq!(normalized(&[map()], "h\u{301}"), "H");
+    assert_eq!(normalized(&[map()], "\r\nx\r"), "\nx\r");
+    assert_eq!(normalized(&[map()], "\u{301}a\0"), "a\0");
+}
+
+#[test]
+fn maps_are_aligned_with_the_count_of_the_reference() {
+    let aligned = |text: &str| aligned(precompiled(&RULES), text);
+    let (text, offsets) = aligned("xe\u{301}y");
+    assert_eq!((&*text, &*offsets), ("xéy", &[(0, 1), (1, 2), (4, 5)][..]));
+    let (text, offsets) = aligned("a\u{301}\u{327}b");
+    assert_eq!((&*text, &*offsets), ("abcb", &[(0, 1), (1, 3), (3, 5), (5, 6)][..]));
+    // What vanishes at the very start is not counted.
+    let (text, offsets) = aligned("\t\tab");
+    assert_eq!((&*text, &*offsets), ("ab", &[(0, 1), (1, 2)][..]));
+}
+
+#[test]
+fn maps_change_the_text_alike_with_and_without_alignments() {
+    const PIECES: [&str; 12] =
+        ["a", "e", "h", "\u{301}", "\u{327}", "é", "ﬁ", "\t", "\r", "\n", "🇩", "\u{200D}"];
+    let mut random = Random::new(13);
+    let map = precompiled(&RULES);
+    for _ in 0..2000 {
+        let text: String = (0..random.below(10)).map(|_| *random.pick(&PIECES)).collect();
+        normalized(std::slice::from_ref(&map), &text);
+    }
+}
+
+#[test]
+fn nmt_has_its_own_controls_and_spaces() {
+    let text = "a\u{1}\u{B}\tb\u{200B}c\u{FEFF}▁\u{FFFD}\u{85}\u{C}";
+    assert_eq!(normalized(&[Normalizer::Nmt], text), "a b c   \u{85} ");
+}
+
+#[test]
+fn bytes_are_spelled() {
+    assert_eq!(normalized(&[Normalizer::ByteLevel], "a é\n"), "aĠÃ©Ċ");
+    let (_, offsets) = aligned(Normalizer::ByteLevel, "é\n");
+    assert_eq!(offsets, [(0, 2), (0, 2), (2, 3)]);
+}
+
 #[test]
 fn nothing_is_copied_where_nothing_changes() {
     let same = [
@@ -147,6 +240,9 @@ fn nothing_is_copied_where_nothing_changes() {
         (Normalizer::Prepend(String::new()), "a"),
         (literal("x", "y"), "a b"),
         (bert(None, true), "hello, world"),
+        (precompiled(&RULES), "\0 plain 今天 🇩🇪 \u{327}"),
+        (Normalizer::Nmt, "héllo, wörld"),
+        (Normalizer::ByteLevel, "hello,world"),
     ];
     for (step, text) in same {
         let normalizers = build(std::slice::from_ref(&step));

@@ -1,6 +1,9 @@
 //! The alphabet that stands for bytes: printable ones for themselves, the others for what follows
 //! U+00FF.
 
+use crate::error::Result;
+use crate::text::AlignedText;
+
 /// How many code points from U+0000 on the alphabet is taken from.
 const REACH: usize = 0x144;
 
@@ -40,6 +43,18 @@ const fn is_itself(byte: u8) -> bool {
 #[inline]
 pub fn byte_of_char(c: char) -> Option<u8> {
     BYTE_OF_CHAR.get(c as usize).copied().flatten()
+}
+
+/// Puts the alphabet of bytes in the place of the bytes.
+pub fn spell_bytes(piece: &mut AlignedText) -> Result<()> {
+    piece.rewrite(|c, editor| {
+        let mut buffer = [0; 4];
+        let bytes = c.encode_utf8(&mut buffer).bytes();
+        let mut changes = std::iter::once(0).chain(std::iter::repeat(1));
+        bytes
+            .zip(&mut changes)
+            .try_for_each(|(byte, change)| editor.push(CHAR_OF_BYTE[usize::from(byte)], change))
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! is no scanner.
 
 pub mod byte_level;
+mod llama;
 pub mod pattern;
 mod ranges;
 mod regex;
@@ -13,7 +14,7 @@ pub mod scan;
 mod splitter;
 mod steps;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use pattern::Regex;
 pub use ranges::RangePlan;

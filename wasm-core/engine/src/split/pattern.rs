@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::regex;
+pub use super::regex::shown;
 use super::scan::Scanner;
 use crate::error::{Error, Result};
 use crate::text::FindMatches;

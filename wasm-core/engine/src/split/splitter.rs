@@ -7,7 +7,7 @@ use super::scan::{PieceScan, Scanner};
 use crate::definition::{Pattern, SplitBehavior};
 use crate::error::Result;
 use crate::text::{apply_behavior, cover, FindMatches};
-use crate::unicode::{is_rust_word, is_whitespace};
+use crate::unicode::{is_rust_word, is_whitespace, script_of};
 
 /// See the module text.
 #[derive(Debug)]
@@ -28,6 +28,11 @@ enum Finder {
     Char(char),
     /// `\w+|[^\w\s]+`
     WordsAndSymbols,
+    /// What has one script, with the spaces and strangers behind it.
+    Scripts,
+    /// So many characters.
+    Length(usize),
+    Function(fn(&str) -> Vec<Range<usize>>),
 }
 
 impl Splitter {
@@ -54,9 +59,25 @@ impl Splitter {
         Self { finder: Finder::Char(c), behavior, invert: false }
     }
 
+    /// Isolates what a function finds.
+    pub fn of_function(find: fn(&str) -> Vec<Range<usize>>) -> Self {
+        let (finder, behavior) = (Finder::Function(find), SplitBehavior::Isolated);
+        Self { finder, behavior, invert: false }
+    }
+
     /// Keeps the matches of `\w+|[^\w\s]+`.
     pub fn of_words_and_symbols() -> Self {
         Self { finder: Finder::WordsAndSymbols, behavior: SplitBehavior::Removed, invert: true }
+    }
+
+    /// Cuts where the script changes; what comes before the first script is dropped.
+    pub fn of_scripts() -> Self {
+        Self { finder: Finder::Scripts, behavior: SplitBehavior::Removed, invert: true }
+    }
+
+    /// Cuts into pieces of `length` characters, which must not be 0.
+    pub fn of_length(length: usize) -> Self {
+        Self { finder: Finder::Length(length), behavior: SplitBehavior::Isolated, invert: false }
     }
 
     /// The scanner whose pieces are those of this splitter.
@@ -91,6 +112,9 @@ impl Splitter {
             Finder::EachChar(is_match) => each(is_match),
             Finder::Char(wanted) => each(&|c| c == *wanted),
             Finder::WordsAndSymbols => Ok(words_and_symbols(text)),
+            Finder::Scripts => Ok(same_script(text)),
+            Finder::Length(length) => Ok(cut_at(text, text.char_indices().step_by(*length))),
+            Finder::Function(find) => Ok(find(text)),
         }
     }
 }
@@ -104,6 +128,24 @@ fn pieces(scanner: Scanner, text: &[u8]) -> Vec<Range<usize>> {
         start = end;
     }
     pieces
+}
+
+fn same_script(text: &str) -> Vec<Range<usize>> {
+    let mut last = None;
+    let starts = text.char_indices().filter(|(_, c)| {
+        let script = script_of(*c);
+        let changes = script.is_some() && script != last;
+        last = script.or(last);
+        changes
+    });
+    cut_at(text, starts)
+}
+
+/// From each start to the next, and from the last one to the end.
+fn cut_at(text: &str, starts: impl Iterator<Item = (usize, char)>) -> Vec<Range<usize>> {
+    let mut cuts: Vec<usize> = starts.map(|(at, _)| at).collect();
+    cuts.push(text.len());
+    cuts.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)).collect()
 }
 
 fn words_and_symbols(text: &str) -> Vec<Range<usize>> {

@@ -1,10 +1,12 @@
 //! The steps of a pre-tokenizer, over text that remembers where it came from.
 
-use super::byte_level::CHAR_OF_BYTE;
+use super::byte_level::spell_bytes;
+use super::llama;
 use super::scan::Scanner;
 use super::splitter::Splitter;
 use crate::definition::{PreTokenizer, PrependScheme, SplitBehavior};
 use crate::error::Result;
+use crate::llama::LlamaSplit;
 use crate::text::{AlignedText, FindMatches as _};
 use crate::unicode::{is_delimiter, is_numeric, is_whitespace};
 
@@ -51,6 +53,18 @@ impl Step {
             PreTokenizer::WhitespaceSplit => Splitter::of_each_char(is_whitespace, Removed),
             PreTokenizer::CharDelimiterSplit { delimiter } => {
                 Splitter::of_char(*delimiter, Removed)
+            }
+            PreTokenizer::UnicodeScripts => Splitter::of_scripts(),
+            PreTokenizer::FixedLength { length } => Splitter::of_length(*length),
+            PreTokenizer::Llama(LlamaSplit::BertWords) => {
+                steps.push(Self::Split(Splitter::of_each_char(is_whitespace, Removed)));
+                Splitter::of_each_char(llama::stands_alone, Isolated)
+            }
+            PreTokenizer::Llama(LlamaSplit::NumbersInThrees) => {
+                Splitter::of_function(llama::numbers_in_threes)
+            }
+            PreTokenizer::Llama(LlamaSplit::DigitsInThrees) => {
+                Splitter::of_function(llama::digits_in_threes)
             }
             PreTokenizer::Bert => {
                 steps.push(Self::Split(Splitter::of_each_char(is_whitespace, Removed)));
@@ -101,18 +115,6 @@ impl Step {
         }
         Ok(())
     }
-}
-
-/// Puts the alphabet of bytes in the place of the bytes.
-fn spell_bytes(piece: &mut AlignedText) -> Result<()> {
-    piece.rewrite(|c, editor| {
-        let mut buffer = [0; 4];
-        let bytes = c.encode_utf8(&mut buffer).bytes();
-        let mut changes = std::iter::once(0).chain(std::iter::repeat(1));
-        bytes
-            .zip(&mut changes)
-            .try_for_each(|(byte, change)| editor.push(CHAR_OF_BYTE[usize::from(byte)], change))
-    })
 }
 
 impl PreTokenizers {
@@ -201,6 +203,29 @@ mod tests {
             apply(&[PreTokenizer::Bert], "a, b"),
             pieces(&[("a", (0, 1)), (",", (1, 2)), ("b", (3, 4)),])
         );
+    }
+
+    #[test]
+    fn pieces_of_one_script() {
+        let expected = pieces(&[
+            ("abc ", (3, 7)),
+            ("жук", (7, 13)),
+            ("1,2 ", (13, 17)),
+            ("カ字ー ひ", (17, 30)),
+        ]);
+        assert_eq!(
+            apply(&[PreTokenizer::UnicodeScripts], " \u{378}abc жук1,2 カ字ー ひ"),
+            expected
+        );
+        assert_eq!(apply(&[PreTokenizer::UnicodeScripts], " \u{378}"), pieces(&[]));
+    }
+
+    #[test]
+    fn pieces_of_so_many_characters() {
+        let step = [PreTokenizer::FixedLength { length: 2 }];
+        let expected = pieces(&[("aé", (0, 3)), ("中x", (3, 7)), ("1", (7, 8))]);
+        assert_eq!(apply(&step, "aé中x1"), expected);
+        assert_eq!(apply(&step, ""), pieces(&[]));
     }
 
     #[test]

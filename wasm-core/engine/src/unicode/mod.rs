@@ -6,17 +6,21 @@
 
 mod find;
 mod lowercase;
+#[rustfmt::skip]
+mod script_tables;
+mod scripts;
 mod sets;
 #[rustfmt::skip]
 mod tables;
 
 pub use find::find;
 pub use lowercase::{lowercase, Lowercase};
+pub use scripts::{script_of, Script};
 pub use sets::ranges;
 pub use tables::{
     ACCENT, ALPHABETIC, BERT_ACCENT, BERT_CJK, BERT_CONTROL, BRACKET_WORD, DELIMITER, HAN, LETTER,
-    LOWERED, LOWER_RUN, MARK, NFC_ACTIVE, NFD_ACTIVE, NFKC_ACTIVE, NFKD_ACTIVE, NUMBER, NUMERIC,
-    PUNCTUATION, RUST_WORD, SPACE, SYMBOL, UPPER_RUN, WORD,
+    LOWERED, LOWER_RUN, MARK, NFC_ACTIVE, NFD_ACTIVE, NFKC_ACTIVE, NFKD_ACTIVE, NMT_CONTROL,
+    NMT_SPACE, NUMBER, NUMERIC, PUNCTUATION, RUST_WORD, SPACE, SYMBOL, UPPER_RUN, WORD,
 };
 
 const PAGE: usize = 256;

@@ -210,10 +210,18 @@ pub fn contraction(text: &[u8], at: usize) -> usize {
 #[inline]
 pub fn contraction_of_any_case(text: &[u8], at: usize) -> usize {
     match text.get(at..).unwrap_or_default() {
+        [b'\'', 0xC5, 0xBF, ..] => 3,
+        _ => contraction_of_ascii_case(text, at),
+    }
+}
+
+/// The same, spelled `'[sS]|'[tT]` and so on.
+#[inline]
+pub fn contraction_of_ascii_case(text: &[u8], at: usize) -> usize {
+    match text.get(at..).unwrap_or_default() {
         [b'\'', b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => 2,
         [b'\'', b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..]
         | [b'\'', b'l' | b'L', b'l' | b'L', ..] => 3,
-        [b'\'', 0xC5, 0xBF, ..] => 3,
         _ => 0,
     }
 }

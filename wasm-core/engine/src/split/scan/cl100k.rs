@@ -2,17 +2,19 @@
 //! `|\s*[\r\n]+|\s+(?!\S)|\s+`
 
 use super::chars::{
-    at_end_of_text, char_at, contraction_of_any_case, run_of_letters, run_of_newlines,
-    run_of_numbers, run_of_others, run_of_spaces, LETTER, MARK, NEWLINE, NUMBER, SPACE,
+    at_end_of_text, char_at, contraction_of_any_case, contraction_of_ascii_case, run_of_letters,
+    run_of_newlines, run_of_numbers, run_of_others, run_of_spaces, LETTER, MARK, NEWLINE, NUMBER,
+    SPACE,
 };
 use super::{window, PieceScan, WINDOW};
 
-/// `DIGITS`: how many numbers stand together. `MARKS`: whether `[\p{L}\p{M}]` stands wherever the
+/// `LONG_S`: whether contractions match in any case of Unicode, where ſ is an s; otherwise their
+/// letters are spelled `[sS]`. `DIGITS`: how many numbers stand together. `MARKS`: whether `[\p{L}\p{M}]` stands wherever the
 /// pattern above says `\p{L}`.
 #[derive(Debug, Clone, Copy)]
-pub struct Cl100k<const DIGITS: usize, const MARKS: bool>;
+pub struct Cl100k<const DIGITS: usize, const MARKS: bool, const LONG_S: bool>;
 
-impl<const DIGITS: usize, const MARKS: bool> Cl100k<DIGITS, MARKS> {
+impl<const DIGITS: usize, const MARKS: bool, const LONG_S: bool> Cl100k<DIGITS, MARKS, LONG_S> {
     const WORD: u32 = if MARKS { LETTER | MARK } else { LETTER };
 
     #[inline(always)]
@@ -21,7 +23,9 @@ impl<const DIGITS: usize, const MARKS: bool> Cl100k<DIGITS, MARKS> {
     }
 }
 
-impl<const DIGITS: usize, const MARKS: bool> PieceScan for Cl100k<DIGITS, MARKS> {
+impl<const DIGITS: usize, const MARKS: bool, const LONG_S: bool> PieceScan
+    for Cl100k<DIGITS, MARKS, LONG_S>
+{
     const HAS_WINDOWS: bool = true;
 
     #[inline(always)]
@@ -42,7 +46,10 @@ impl<const DIGITS: usize, const MARKS: bool> PieceScan for Cl100k<DIGITS, MARKS>
         }
         let byte = text.get(start);
         if byte == Some(&b'\'') {
-            let length = contraction_of_any_case(text, start);
+            let length = match LONG_S {
+                true => contraction_of_any_case(text, start),
+                false => contraction_of_ascii_case(text, start),
+            };
             if length > 0 {
                 return start + length;
             }

@@ -95,6 +95,10 @@ pub enum Scanner {
     Cl100k,
     Qwen2,
     Qwen35,
+    /// The three before it as llama.cpp spells them: contractions in any case of ASCII.
+    Cl100kAscii,
+    Qwen2Ascii,
+    Qwen35Ascii,
     /// o200k, gpt-oss, Llama 4.
     O200k,
     /// Mistral's tekken.
@@ -122,9 +126,12 @@ macro_rules! dispatch {
     ($scanner:expr, $scan:ident => $body:expr) => {
         match $scanner {
             Scanner::Gpt2 => dispatch!(@ $scan, Gpt2, $body),
-            Scanner::Cl100k => dispatch!(@ $scan, Cl100k::<3, false>, $body),
-            Scanner::Qwen2 => dispatch!(@ $scan, Cl100k::<1, false>, $body),
-            Scanner::Qwen35 => dispatch!(@ $scan, Cl100k::<1, true>, $body),
+            Scanner::Cl100k => dispatch!(@ $scan, Cl100k::<3, false, true>, $body),
+            Scanner::Qwen2 => dispatch!(@ $scan, Cl100k::<1, false, true>, $body),
+            Scanner::Qwen35 => dispatch!(@ $scan, Cl100k::<1, true, true>, $body),
+            Scanner::Cl100kAscii => dispatch!(@ $scan, Cl100k::<3, false, false>, $body),
+            Scanner::Qwen2Ascii => dispatch!(@ $scan, Cl100k::<1, false, false>, $body),
+            Scanner::Qwen35Ascii => dispatch!(@ $scan, Cl100k::<1, true, false>, $body),
             Scanner::O200k => dispatch!(@ $scan, O200k::<3, true>, $body),
             Scanner::Tekken => dispatch!(@ $scan, O200k::<1, false>, $body),
             Scanner::DeepSeek => dispatch!(@ $scan, DeepSeek::<false>, $body),
@@ -158,6 +165,18 @@ const PATTERNS: &[(Scanner, &str)] = &[
     (
         Scanner::Qwen35,
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+    (
+        Scanner::Cl100kAscii,
+        r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+    (
+        Scanner::Qwen2Ascii,
+        r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+    (
+        Scanner::Qwen35Ascii,
+        r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
     (
         Scanner::O200k,
@@ -226,6 +245,9 @@ impl Scanner {
             | Self::Cl100k
             | Self::Qwen2
             | Self::Qwen35
+            | Self::Cl100kAscii
+            | Self::Qwen2Ascii
+            | Self::Qwen35Ascii
             | Self::O200k
             | Self::Tekken
             | Self::DeepSeek3 => Some(self.piece_end(text, at)),

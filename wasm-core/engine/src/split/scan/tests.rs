@@ -7,11 +7,14 @@ use crate::split::testing::{all_strings, Random};
 use crate::split::Regex;
 use crate::unicode;
 
-const FAMILIES: [Scanner; 12] = [
+const FAMILIES: [Scanner; 15] = [
     Scanner::Gpt2,
     Scanner::Cl100k,
     Scanner::Qwen2,
     Scanner::Qwen35,
+    Scanner::Cl100kAscii,
+    Scanner::Qwen2Ascii,
+    Scanner::Qwen35Ascii,
     Scanner::O200k,
     Scanner::Tekken,
     Scanner::DeepSeek,
