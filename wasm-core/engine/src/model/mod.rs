@@ -1,12 +1,25 @@
 //! The models: from a piece of text to ids.
 
 pub mod bpe;
+pub mod greedy;
+pub mod llama;
+pub mod sentencepiece;
 pub mod trie;
+pub mod unigram;
+pub mod word_level;
+pub mod word_piece;
 
 use crate::definition;
 use crate::error::{Error, Result};
+use crate::llama::LlamaModel;
 use crate::vocab::Vocab;
 use bpe::{Bpe, BpeScratch};
+use greedy::Greedy;
+use llama::Llama;
+use sentencepiece::{SentencePiece, SentencePieceScratch};
+use unigram::{Unigram, UnigramScratch};
+use word_level::WordLevel;
+use word_piece::WordPiece;
 
 /// A token of a piece: its id and the bytes of the piece it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,36 +33,71 @@ pub struct Token {
 #[derive(Debug)]
 pub enum Model {
     Bpe(Box<Bpe>),
+    WordLevel(Box<WordLevel>),
+    WordPiece(Box<WordPiece>),
+    Unigram(Box<Unigram>),
+    SentencePiece(Box<SentencePiece>),
+    Greedy(Box<Greedy>),
+    Llama(Box<Llama>),
 }
 
 /// What encoding with a model writes to, kept from call to call; belongs to one tokenizer.
 #[derive(Debug)]
 pub enum ModelScratch {
     Bpe(Box<BpeScratch>),
+    Unigram(UnigramScratch),
+    /// The model writes to nothing but its result.
+    None,
+    SentencePiece(Box<SentencePieceScratch>),
 }
 
 impl Model {
     /// `byte_level`: pieces reach the model spelled in the byte alphabet.
     pub fn new(definition: definition::Model, byte_level: bool) -> Result<Self> {
-        match definition {
-            definition::Model::Bpe(bpe) => Ok(Self::Bpe(Box::new(Bpe::new(bpe, byte_level)))),
-            other => Err(Error::unsupported(
-                format!("model:{}", other.name()),
-                format!("the model \"{}\" is not served by the core", other.name()),
-            )
-            .at_path("$.model.type")),
-        }
+        Ok(match definition {
+            definition::Model::Bpe(model) => Self::Bpe(Box::new(Bpe::new(model, byte_level))),
+            definition::Model::WordLevel(model) => Self::WordLevel(Box::new(WordLevel::new(model))),
+            definition::Model::WordPiece(model) => Self::WordPiece(Box::new(WordPiece::new(model))),
+            definition::Model::Unigram(model) => Self::Unigram(Box::new(Unigram::new(model))),
+            definition::Model::SentencePiece(model) => {
+                Self::SentencePiece(Box::new(SentencePiece::new(model)))
+            }
+            definition::Model::Greedy(model) => Self::Greedy(Box::new(Greedy::new(model))),
+            definition::Model::Llama(LlamaModel::Scored { bpe, ranks }) => {
+                Self::Bpe(Box::new(Bpe::with_ranks(bpe, &ranks)))
+            }
+            definition::Model::Llama(llama) => Self::Llama(Box::new(Llama::new(llama)?)),
+        })
     }
 
     pub fn vocab(&self) -> &Vocab {
         match self {
-            Self::Bpe(bpe) => &bpe.vocab,
+            Self::Bpe(model) => &model.vocab,
+            Self::Greedy(model) => &model.vocab,
+            Self::Llama(llama) => llama.vocab(),
+            Self::WordLevel(model) => &model.vocab,
+            Self::WordPiece(model) => &model.vocab,
+            Self::Unigram(model) => &model.vocab,
+            Self::SentencePiece(model) => model.vocab(),
+        }
+    }
+
+    /// How many tokens the model says it has: what comes behind it is numbered from here on.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Unigram(model) => model.size(),
+            _ => self.vocab().len(),
         }
     }
 
     pub fn scratch(&self) -> ModelScratch {
         match self {
             Self::Bpe(bpe) => ModelScratch::Bpe(Box::new(bpe.scratch())),
+            Self::Unigram(_) => ModelScratch::Unigram(UnigramScratch::default()),
+            Self::WordLevel(_) | Self::WordPiece(_) | Self::Greedy(_) | Self::Llama(_) => {
+                ModelScratch::None
+            }
+            Self::SentencePiece(model) => ModelScratch::SentencePiece(Box::new(model.scratch())),
         }
     }
 
@@ -61,24 +109,111 @@ impl Model {
         out: &mut Vec<Token>,
     ) -> Result<()> {
         match (self, scratch) {
-            (Self::Bpe(bpe), ModelScratch::Bpe(scratch)) => bpe.tokens(scratch, piece, out),
+            (Self::Bpe(model), ModelScratch::Bpe(scratch)) => {
+                model.tokens(scratch, piece, out);
+                Ok(())
+            }
+            (Self::Unigram(model), ModelScratch::Unigram(scratch)) => {
+                model.tokens(scratch, piece, out)
+            }
+            (Self::SentencePiece(model), ModelScratch::SentencePiece(scratch)) => {
+                model.tokens(scratch, piece, out);
+                Ok(())
+            }
+            (Self::WordLevel(model), _) => model.tokens(piece, out),
+            (Self::WordPiece(model), _) => model.tokens(piece, out),
+            (Self::Greedy(model), _) => {
+                model.tokens(piece, out);
+                Ok(())
+            }
+            (Self::Llama(llama), _) => llama.tokens(piece, out),
+            _ => Err(wrong_scratch()),
         }
-        Ok(())
     }
 
     /// Ids only: the same ones.
     pub fn ids(&self, scratch: &mut ModelScratch, piece: &str, out: &mut Vec<u32>) -> Result<()> {
         match (self, scratch) {
-            (Self::Bpe(bpe), ModelScratch::Bpe(scratch)) => bpe.ids(scratch, piece, out),
+            (Self::Bpe(model), ModelScratch::Bpe(scratch)) => {
+                model.ids(scratch, piece, out);
+                Ok(())
+            }
+            (Self::Unigram(model), ModelScratch::Unigram(scratch)) => {
+                model.ids(scratch, piece, out)
+            }
+            (Self::SentencePiece(model), ModelScratch::SentencePiece(scratch)) => {
+                model.ids(scratch, piece, out);
+                Ok(())
+            }
+            (Self::WordLevel(model), _) => {
+                out.push(model.id(piece)?);
+                Ok(())
+            }
+            (Self::WordPiece(model), _) => model.ids(piece, out),
+            (Self::Greedy(model), _) => {
+                model.ids(piece, out);
+                Ok(())
+            }
+            (Self::Llama(llama), _) => {
+                let mut tokens = Vec::new();
+                llama.tokens(piece, &mut tokens)?;
+                out.extend(tokens.iter().map(|token| token.id));
+                Ok(())
+            }
+            _ => Err(wrong_scratch()),
+        }
+    }
+
+    /// The ids of raw bytes, cut beforehand. Asks for [`Self::serves_bytes`].
+    pub fn range_ids(
+        &self,
+        scratch: &mut ModelScratch,
+        text: &[u8],
+        ranges: &[(u32, u32)],
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        match (self, scratch) {
+            (Self::Bpe(bpe), ModelScratch::Bpe(scratch)) => {
+                bpe.encode_ranges(scratch, text, ranges, out);
+            }
+            (Self::Greedy(greedy), _) => {
+                for &(start, end) in ranges {
+                    let piece = text.get(start as usize..end as usize);
+                    greedy.byte_ids(piece.unwrap_or_default(), out);
+                }
+            }
+            _ => return Err(wrong_scratch()),
         }
         Ok(())
+    }
+
+    /// The text of a token that [`Self::tokens`] gave for `piece`.
+    pub fn text<'a>(&'a self, token: Token, piece: &'a str) -> &'a str {
+        match self {
+            Self::Unigram(model) => model.text(token, piece),
+            _ => self.vocab().text(token.id).unwrap_or_default(),
+        }
     }
 
     /// Whether pieces can be raw bytes, cut by a scanner.
     pub fn serves_bytes(&self) -> bool {
         match self {
             Self::Bpe(bpe) => bpe.serves_bytes(),
+            Self::Greedy(_) => true,
+            _ => false,
         }
+    }
+
+    /// SentencePiece's own models; what they say of a token differs from HuggingFace's.
+    pub fn as_sentencepiece(&self) -> Option<&SentencePiece> {
+        match self {
+            Self::SentencePiece(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    pub fn is_bpe(&self) -> bool {
+        matches!(self, Self::Bpe(_))
     }
 
     /// The model and its scratch for the ways that only byte-pair encoding has.
@@ -89,6 +224,20 @@ impl Model {
     ) -> Option<(&'a Bpe, &'a mut BpeScratch)> {
         match (self, scratch) {
             (Self::Bpe(bpe), ModelScratch::Bpe(scratch)) => Some((bpe, scratch)),
+            _ => None,
         }
     }
+}
+
+/// A file may do without the token for what is unknown, until something is.
+fn unknown_token(name: &str) -> Error {
+    Error::unsupported(
+        "model:unk_token",
+        format!("the text is not in the vocabulary, and neither is the unk_token {name:?}"),
+    )
+    .at_path("$.model.unk_token")
+}
+
+fn wrong_scratch() -> Error {
+    Error::internal("the scratch belongs to another model")
 }

@@ -2,8 +2,8 @@
 //! another list, and the last list is joined.
 
 use crate::decode::CompileRegex;
-use crate::definition::{Decoder, Pattern, PrependScheme};
-use crate::error::Result;
+use crate::definition::{Decoder, Pattern, PrependScheme, SentencePieceDecoder};
+use crate::error::{Error, Result};
 
 pub fn decode(
     chain: &Option<Vec<Decoder>>,
@@ -31,6 +31,8 @@ fn step(
             vec![String::from_utf8_lossy(&bytes).into_owned()]
         }
         Decoder::ByteFallback => byte_fallback(&list),
+        // It goes by ids, which are gone here.
+        Decoder::TokenBytes(_) => return Err(Error::internal("a table of bytes stands alone")),
         Decoder::Fuse => vec![list.concat()],
         &Decoder::Strip { content, start, stop } => {
             list.iter().map(|token| strip(token, content, start, stop)).collect()
@@ -57,6 +59,19 @@ fn step(
             .enumerate()
             .map(|(index, token)| word_piece(index, token, prefix, *cleanup))
             .collect(),
+        Decoder::Ctc { pad_token, word_delimiter_token, cleanup } => {
+            let mut kept = list;
+            kept.dedup();
+            for token in &mut kept {
+                *token = token.replace(pad_token.as_str(), "");
+                if *cleanup {
+                    *token = cleaned(token).replace(word_delimiter_token.as_str(), " ");
+                }
+            }
+            kept.retain(|token| !token.is_empty());
+            kept
+        }
+        Decoder::SentencePiece(definition) => vec![pieces(&list, definition)?],
     })
 }
 
@@ -119,15 +134,65 @@ fn replace(
     }
 }
 
+/// Piece by piece over what was decoded so far, as SentencePiece does it.
+fn pieces(list: &[String], decoder: &SentencePieceDecoder) -> Result<String> {
+    let byte_of = |token: &str| {
+        (0..=255u8).find(|byte| decoder.byte_fallback && token == format!("<0x{byte:02X}>"))
+    };
+    let (mut text, mut seen_first, mut at_start) = (String::new(), false, true);
+    let is_run = |a: &String, b: &String| byte_of(a).is_some() && byte_of(b).is_some();
+    for run in list.chunk_by(is_run) {
+        let bytes: Vec<u8> = run.iter().filter_map(|token| byte_of(token)).collect();
+        if !bytes.is_empty() {
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                let whole = (1..=4).find_map(|n| std::str::from_utf8(rest.get(..n)?).ok());
+                text.push_str(whole.unwrap_or("\u{FFFD}"));
+                rest = rest.get(whole.map_or(1, str::len)..).unwrap_or_default();
+            }
+            continue;
+        }
+        for token in run {
+            if seen_first || !text.is_empty() {
+                at_start = false;
+            }
+            seen_first = false;
+            if decoder.control.contains(token) {
+                continue;
+            }
+            if *token == decoder.unk {
+                text.push_str(&decoder.unk_surface);
+                continue;
+            }
+            let mut rest = token.as_str();
+            if at_start && decoder.strip_dummy_prefix {
+                if let Some(stripped) = rest.strip_prefix('\u{2581}') {
+                    (rest, seen_first) = (stripped, !decoder.strip_each);
+                }
+            }
+            text.push_str(&rest.replace('\u{2581}', " "));
+        }
+    }
+    match &decoder.denormalizer {
+        Some(definition) => crate::normalize::SentencePiece::new(definition)?.normalize(&text),
+        None => Ok(text),
+    }
+}
+
 fn word_piece(index: usize, token: &str, prefix: &str, cleanup: bool) -> String {
     let text = match token.strip_prefix(prefix) {
         _ if index == 0 => token.to_owned(),
         Some(rest) => rest.to_owned(),
         None => format!(" {token}"),
     };
-    if !cleanup {
-        return text;
+    if cleanup {
+        cleaned(&text)
+    } else {
+        text
     }
+}
+
+fn cleaned(text: &str) -> String {
     text.replace(" .", ".")
         .replace(" ?", "?")
         .replace(" !", "!")

@@ -2,5 +2,9 @@
 
 pub mod bpe;
 pub mod decode;
+pub mod greedy;
 pub mod random;
+pub mod ranks;
 pub mod split;
+pub mod unigram;
+pub mod word_piece;

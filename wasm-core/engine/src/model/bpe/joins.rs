@@ -50,8 +50,13 @@ impl Joins {
         {
             return None;
         }
+        Some(Self::of_texts(vocab.iter().map(|(text, _)| text)))
+    }
+
+    /// Joined is what stands side by side in one of `texts`.
+    pub fn of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut joins = Self { filter: vec![0; 1 << (BITS - 6)] };
-        for (text, _) in vocab.iter() {
+        for text in texts {
             for (left, right) in text.chars().zip(text.chars().skip(1)) {
                 let (word, bit) = place(left, right);
                 if let Some(word) = joins.filter.get_mut(word) {
@@ -59,7 +64,7 @@ impl Joins {
                 }
             }
         }
-        Some(joins)
+        joins
     }
 
     #[inline]

@@ -62,7 +62,17 @@ pub struct BpeScratch {
 impl Bpe {
     /// `byte_level`: pieces reach the model spelled in the byte alphabet.
     pub fn new(definition: Definition, byte_level: bool) -> Self {
-        let mut pairs = PairTable::ranked(&definition.merges);
+        let pairs = PairTable::ranked(&definition.merges);
+        Self::with_pairs(definition, byte_level, pairs)
+    }
+
+    /// Over characters, with a rank for each merge that others may share if they make the same.
+    pub fn with_ranks(definition: Definition, ranks: &[u32]) -> Self {
+        let pairs = PairTable::shared(&definition.merges, ranks);
+        Self::with_pairs(definition, false, pairs)
+    }
+
+    fn with_pairs(definition: Definition, byte_level: bool, mut pairs: PairTable) -> Self {
         let units = Units::new(&definition);
         let decorated =
             definition.continuing_subword_prefix.as_ref().is_some_and(|p| !p.is_empty())

@@ -39,12 +39,39 @@ enum Slots {
 impl PairTable {
     pub fn new(merges: &[Merge]) -> Self {
         let in_order = merges.windows(2).all(|w| matches!(w, [a, b] if a.product < b.product));
-        Self::with(merges, Self::packs(merges), in_order)
+        // Tables by rank should be as long as the list of merges, not as a giant id.
+        let last = merges.last().map_or(0, |merge| merge.product as usize);
+        let is_dense = last <= merges.len().saturating_mul(2).saturating_add(1 << 16);
+        Self::with(merges, Self::packs(merges), in_order && is_dense)
     }
 
     /// A table whose ranks are places in `merges`, whatever their order.
     pub fn ranked(merges: &[Merge]) -> Self {
         Self::with(merges, Self::packs(merges), false)
+    }
+
+    /// A table with the given rank for each merge. Merges may share one if they make the same, and
+    /// none is larger than the number of merges.
+    pub fn shared(merges: &[Merge], ranks: &[u32]) -> Self {
+        let mut table = Self::ranked(merges);
+        let rank = |place: u32| ranks.get(place as usize).copied().unwrap_or(place);
+        match &mut table.slots {
+            Slots::Packed { slots, .. } => {
+                let mask = (1u64 << RANK_BITS) - 1;
+                for slot in slots.iter_mut().filter(|slot| **slot != EMPTY) {
+                    *slot = (*slot & !mask) | u64::from(rank((*slot & mask) as u32));
+                }
+            }
+            Slots::Wide { slots, .. } => {
+                slots.iter_mut().filter(|s| s.0 != EMPTY).for_each(|s| s.1 = rank(s.1));
+            }
+        }
+        for (merge, place) in merges.iter().zip(ranks) {
+            if let Some(product) = table.products.get_mut(*place as usize) {
+                *product = merge.product;
+            }
+        }
+        table
     }
 
     /// Whether all ids and ranks fit a packed slot; the all-ones pattern stays free for "empty".
@@ -248,6 +275,8 @@ mod tests {
         let table = PairTable::new(&ordered);
         assert_eq!((table.rank(0, 1), table.rank(7, 1), table.bound()), (7, 9, 10));
         assert_eq!(table.product(7), 7);
+        let giant = PairTable::new(&[merge(0, 1, 7), merge(7, 1, 1 << 20)]);
+        assert_eq!((giant.product(giant.rank(7, 1)), giant.bound()), (1 << 20, 2));
         let table = PairTable::new(&[ordered[1], ordered[0]]);
         assert_eq!((table.rank(0, 1), table.product(1), table.bound()), (1, 7, 2));
     }

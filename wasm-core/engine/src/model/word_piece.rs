@@ -1,0 +1,137 @@
+//! The longest token first, then the longest that continues it, to the end of the word; a word
+//! with a rest that nothing continues is unknown as a whole.
+
+use super::trie::Trie;
+use super::{unknown_token, Token};
+use crate::definition::WordPiece as Definition;
+use crate::error::Result;
+use crate::vocab::Vocab;
+
+#[derive(Debug)]
+pub struct WordPiece {
+    pub vocab: Vocab,
+    /// What a word begins with: any token, also one that is written to continue.
+    first: Trie,
+    /// What continues a word, without the prefix that says so.
+    later: Trie,
+    unk_token: String,
+    /// The reference loads a file without it and fails at the first unknown word.
+    unk: Option<u32>,
+    longest_word: usize,
+}
+
+impl WordPiece {
+    pub fn new(definition: Definition) -> Self {
+        let Definition { vocab, unk_token, continuing_subword_prefix: prefix, .. } = definition;
+        let first = Trie::new(vocab.iter().map(|(text, id)| (text.as_bytes(), id)));
+        let later = Trie::new(vocab.iter().filter_map(|(text, id)| {
+            text.strip_prefix(prefix.as_str()).map(|rest| (rest.as_bytes(), id))
+        }));
+        let unk = vocab.id(&unk_token);
+        let longest_word = definition.max_input_chars_per_word;
+        Self { vocab, first, later, unk_token, unk, longest_word }
+    }
+
+    pub fn tokens(&self, word: &str, out: &mut Vec<Token>) -> Result<()> {
+        let before = out.len();
+        let known = self.cut(word, |id, start, end| {
+            out.push(Token { id, start: start as u32, end: end as u32 });
+        });
+        if !known {
+            out.truncate(before);
+            out.push(Token { id: self.unknown()?, start: 0, end: word.len() as u32 });
+        }
+        Ok(())
+    }
+
+    pub fn ids(&self, word: &str, out: &mut Vec<u32>) -> Result<()> {
+        let before = out.len();
+        if !self.cut(word, |id, _, _| out.push(id)) {
+            out.truncate(before);
+            out.push(self.unknown()?);
+        }
+        Ok(())
+    }
+
+    /// False: the word is unknown.
+    fn cut(&self, word: &str, mut each: impl FnMut(u32, usize, usize)) -> bool {
+        // A word of so many bytes has no more characters.
+        if word.len() > self.longest_word && word.chars().count() > self.longest_word {
+            return false;
+        }
+        let mut trie = &self.first;
+        let mut start = 0;
+        while start < word.len() {
+            let rest = word.as_bytes().get(start..).unwrap_or_default();
+            let Some((length, id)) = trie.longest_prefix(rest) else { return false };
+            each(id, start, start + length);
+            start += length;
+            trie = &self.later;
+        }
+        true
+    }
+
+    fn unknown(&self) -> Result<u32> {
+        self.unk.ok_or_else(|| unknown_token(&self.unk_token))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::oracle::random::Random;
+    use crate::oracle::word_piece::word_piece_slowly;
+
+    fn definition(texts: &[String], prefix: &str, longest: usize) -> Definition {
+        let mut vocab = Vocab::new();
+        for (id, text) in (0..).zip(texts) {
+            vocab.insert(text, id).unwrap();
+        }
+        Definition {
+            vocab,
+            unk_token: "?".to_owned(),
+            continuing_subword_prefix: prefix.to_owned(),
+            max_input_chars_per_word: longest,
+        }
+    }
+
+    #[test]
+    fn cuts_as_the_slow_one_does() {
+        const LETTERS: [&str; 5] = ["a", "b", "é", "#", "中"];
+        let mut random = Random::new(11);
+        for round in 0..400 {
+            let prefix = *random.pick(&["##", "#", "", "é"]);
+            let mut texts = vec!["?".to_owned()];
+            for _ in 0..random.below(30) {
+                let mut text = (*random.pick(&["", prefix])).to_owned();
+                for _ in 0..=random.below(3) {
+                    text += *random.pick(&LETTERS);
+                }
+                texts.push(text);
+            }
+            let longest = 1 + random.below(10);
+            let definition = || definition(&texts, prefix, longest);
+            let (model, slow) = (WordPiece::new(definition()), definition());
+            for _ in 0..40 {
+                let word: String = (0..random.below(12)).map(|_| *random.pick(&LETTERS)).collect();
+                let mut tokens = Vec::new();
+                model.tokens(&word, &mut tokens).unwrap();
+                let expected = word_piece_slowly(&slow, &word);
+                assert_eq!(tokens, expected, "round {round}: {word:?} {texts:?}");
+                let mut ids = Vec::new();
+                model.ids(&word, &mut ids).unwrap();
+                assert!(ids.iter().eq(expected.iter().map(|token| &token.id)));
+            }
+        }
+    }
+
+    #[test]
+    fn without_an_unknown_token_only_unknown_words_fail() {
+        let model = WordPiece::new(definition(&["a".to_owned()], "##", 100));
+        let mut out = Vec::new();
+        model.ids("a", &mut out).unwrap();
+        assert_eq!(model.ids("aa", &mut out).unwrap_err().kind, ErrorKind::Unsupported);
+        assert_eq!(out, [0]);
+    }
+}
