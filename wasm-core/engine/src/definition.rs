@@ -5,6 +5,9 @@
 //! an empty list is "do nothing". A reader that meets something which has no place here answers
 //! [`Error::unsupported`](crate::error::Error::unsupported) with the place in the file.
 
+use std::fmt;
+
+use crate::llama::{LlamaModel, LlamaNormalizer, LlamaSplit, TokenBytes};
 use crate::vocab::Vocab;
 
 #[derive(Debug)]
@@ -16,6 +19,9 @@ pub struct Definition {
     /// of the vocabulary where the content is a model token, else one behind everything known, in
     /// the order of the file: the habit of HuggingFace's library.
     pub ids_as_stated: bool,
+    /// Whether the longest token is cut out of the whole text first, then the next longest: the
+    /// habit of llama.cpp. Otherwise the leftmost one is, and of those the longest.
+    pub longest_first: bool,
     pub normalizer: Vec<Normalizer>,
     pub pre_tokenizer: Vec<PreTokenizer>,
     pub model: Model,
@@ -41,6 +47,7 @@ impl Definition {
             format,
             added_tokens: Vec::new(),
             ids_as_stated: false,
+            longest_first: false,
             normalizer: Vec::new(),
             pre_tokenizer: Vec::new(),
             model,
@@ -102,6 +109,44 @@ pub enum Normalizer {
         strip_accents: Option<bool>,
         lowercase: bool,
     },
+    /// SentencePiece's map of characters, looked up as HuggingFace does: cluster by cluster, then
+    /// character by character. SentencePiece itself takes the longest match from where it stands.
+    Precompiled {
+        charsmap: Blob,
+    },
+    /// A fixed list of control characters and spaces, older than the maps.
+    Nmt,
+    /// Spells the bytes in their alphabet before anything is cut.
+    ByteLevel,
+    /// All that SentencePiece does to a text before its model sees it, which is one walk and not a
+    /// chain of steps: what is removed depends on what was put there just before.
+    SentencePiece(Box<SentencePieceNormalizer>),
+    Llama(LlamaNormalizer),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentencePieceNormalizer {
+    /// As the file calls its rules: `nmt_nfkc`, `identity`.
+    pub name: String,
+    pub add_dummy_prefix: bool,
+    pub remove_extra_whitespaces: bool,
+    pub escape_whitespaces: bool,
+    /// The dummy prefix is a suffix.
+    pub treat_whitespace_as_suffix: bool,
+    /// `precompiled_charsmap`; empty: no rules.
+    pub charsmap: Blob,
+    /// Left alone wherever they stand.
+    pub user_defined: Vec<String>,
+}
+
+/// Bytes that nobody wants to see in a log.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Blob(pub Vec<u8>);
+
+impl fmt::Debug for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
 }
 
 /// What becomes of a delimiter.
@@ -123,15 +168,40 @@ pub enum PrependScheme {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreTokenizer {
-    ByteLevel { add_prefix_space: bool, use_regex: bool },
-    Split { pattern: Pattern, behavior: SplitBehavior, invert: bool },
-    Metaspace { replacement: char, prepend: PrependScheme, split: bool },
-    Digits { individual: bool },
-    Punctuation { behavior: SplitBehavior },
+    ByteLevel {
+        add_prefix_space: bool,
+        use_regex: bool,
+    },
+    Split {
+        pattern: Pattern,
+        behavior: SplitBehavior,
+        invert: bool,
+    },
+    Metaspace {
+        replacement: char,
+        prepend: PrependScheme,
+        split: bool,
+    },
+    Digits {
+        individual: bool,
+    },
+    Punctuation {
+        behavior: SplitBehavior,
+    },
     Whitespace,
     WhitespaceSplit,
-    CharDelimiterSplit { delimiter: char },
+    CharDelimiterSplit {
+        delimiter: char,
+    },
     Bert,
+    /// Cuts where the script changes. Characters of no script, and spaces, go with what is before
+    /// them; at the start of a piece they are dropped.
+    UnicodeScripts,
+    /// Pieces of so many characters.
+    FixedLength {
+        length: usize,
+    },
+    Llama(LlamaSplit),
 }
 
 #[derive(Debug)]
@@ -140,16 +210,28 @@ pub enum Model {
     WordLevel(WordLevel),
     WordPiece(WordPiece),
     Unigram(Unigram),
+    SentencePiece(SentencePiece),
+    Greedy(Greedy),
+    Llama(LlamaModel),
 }
 
 impl Model {
-    /// As tokenizer.json names it.
+    /// As tokenizer.json names it, where that has it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bpe(_) => "BPE",
             Self::WordLevel(_) => "WordLevel",
             Self::WordPiece(_) => "WordPiece",
             Self::Unigram(_) => "Unigram",
+            Self::SentencePiece(model) => match model.algorithm {
+                PieceAlgorithm::Unigram => "SentencePiece Unigram",
+                PieceAlgorithm::Bpe => "SentencePiece BPE",
+                PieceAlgorithm::Word => "SentencePiece Word",
+                PieceAlgorithm::Char => "SentencePiece Char",
+            },
+            // tokenizer.json has no such model.
+            Self::Greedy(_) => "Greedy",
+            Self::Llama(model) => model.name(),
         }
     }
 
@@ -160,6 +242,9 @@ impl Model {
             Self::WordLevel(model) => model.vocab.id(&model.unk_token),
             Self::WordPiece(model) => model.vocab.id(&model.unk_token),
             Self::Unigram(model) => model.unk,
+            Self::SentencePiece(model) => Some(model.unk),
+            Self::Greedy(_) => None,
+            Self::Llama(model) => model.unk(),
         }
     }
 
@@ -169,6 +254,9 @@ impl Model {
             Self::WordLevel(model) => &model.vocab,
             Self::WordPiece(model) => &model.vocab,
             Self::Unigram(model) => &model.vocab,
+            Self::SentencePiece(model) => &model.vocab,
+            Self::Greedy(model) => &model.vocab,
+            Self::Llama(model) => model.vocab(),
         }
     }
 }
@@ -198,6 +286,49 @@ pub struct Unigram {
     pub scores: Vec<f64>,
     pub unk: Option<u32>,
     pub byte_fallback: bool,
+}
+
+/// One of SentencePiece's own models. They differ from those above in what orders the merges, in
+/// how scores are added up, and in what becomes of text that no piece covers.
+#[derive(Debug)]
+pub struct SentencePiece {
+    pub algorithm: PieceAlgorithm,
+    pub vocab: Vocab,
+    /// By id, as the kinds are.
+    pub scores: Vec<f32>,
+    pub kinds: Vec<PieceKind>,
+    pub unk: u32,
+    /// What no piece covers is spelled in pieces of one byte, all of which exist.
+    pub byte_fallback: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PieceAlgorithm {
+    Unigram,
+    Bpe,
+    Word,
+    Char,
+}
+
+/// What a piece of SentencePiece is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PieceKind {
+    Normal,
+    Unknown,
+    /// Never found in text, and silent when decoded.
+    Control,
+    /// Always a piece of its own where the text has it.
+    UserDefined,
+    /// Takes part in merges but is no result.
+    Unused,
+    Byte,
+}
+
+/// The longest token that the rest of the text begins with, again and again. Tokens are spelled in
+/// the byte alphabet, and every byte that text may hold is one.
+#[derive(Debug)]
+pub struct Greedy {
+    pub vocab: Vocab,
 }
 
 /// Byte-pair encoding by listed merges.
@@ -265,11 +396,53 @@ pub enum Decoder {
     ByteLevel,
     ByteFallback,
     Fuse,
-    Strip { content: char, start: usize, stop: usize },
-    Replace { pattern: Pattern, content: String },
-    Metaspace { replacement: char, prepend: PrependScheme },
-    Bpe { suffix: String },
-    WordPiece { prefix: String, cleanup: bool },
+    Strip {
+        content: char,
+        start: usize,
+        stop: usize,
+    },
+    Replace {
+        pattern: Pattern,
+        content: String,
+    },
+    Metaspace {
+        replacement: char,
+        prepend: PrependScheme,
+    },
+    Bpe {
+        suffix: String,
+    },
+    WordPiece {
+        prefix: String,
+        cleanup: bool,
+    },
+    /// For speech: repeated tokens count once, and what fills the gaps between them is left out.
+    Ctc {
+        pad_token: String,
+        word_delimiter_token: String,
+        cleanup: bool,
+    },
+    /// SentencePiece's own decoding, which is again one walk.
+    SentencePiece(Box<SentencePieceDecoder>),
+    /// The bytes of each id, whatever its text; stands alone.
+    TokenBytes(Box<TokenBytes>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentencePieceDecoder {
+    /// Pieces that say nothing.
+    pub control: Vec<String>,
+    pub unk: String,
+    /// What the unknown piece is written as.
+    pub unk_surface: String,
+    /// Pieces such as `<0xE4>` are bytes.
+    pub byte_fallback: bool,
+    /// The first piece that begins with a space loses it.
+    pub strip_dummy_prefix: bool,
+    /// So does each after it, as long as nothing was written.
+    pub strip_each: bool,
+    /// Rewrites the whole text at the end.
+    pub denormalizer: Option<SentencePieceNormalizer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,9 @@
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::json;
 
+mod lines;
+mod protobuf;
+
 /// How much of a file is looked at.
 pub const SNIFF: usize = 64 * 1024;
 
@@ -16,6 +19,11 @@ pub enum Format {
     Gguf,
     SentencePiece,
     Tiktoken,
+    Rwkv,
+    /// Half a tokenizer: the other half is a merges.txt.
+    VocabJson,
+    /// Half a tokenizer: the other half is a vocab.json.
+    Merges,
 }
 
 impl Format {
@@ -26,6 +34,9 @@ impl Format {
             Self::Gguf => "gguf",
             Self::SentencePiece => "sentencepiece",
             Self::Tiktoken => "tiktoken",
+            Self::Rwkv => "rwkv",
+            Self::VocabJson => "vocab.json",
+            Self::Merges => "merges.txt",
         }
     }
 }
@@ -60,22 +71,29 @@ pub fn detect(bytes: &[u8]) -> Result<Verdict> {
     let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
     let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
     let text = text.get(start..).unwrap_or_default();
+    if text.first() == Some(&b'{') {
+        return detect_json_object(text);
+    }
+    // The last line may go on behind what is seen.
+    let is_cut = bytes.len() >= SNIFF;
+    if let Some(verdict) = lines::detect(text, is_cut) {
+        return Ok(verdict);
+    }
     match text.first() {
-        Some(b'{') => detect_json_object(text),
         Some(b'[') => Err(not("it is a JSON array; a tokenizer.json is an object")),
         Some(b'<') => Err(not("it looks like HTML or XML, perhaps an error page saved as a file")),
-        _ if is_rank_lines(text) => {
-            Ok(Verdict::new(Format::Tiktoken, "its lines are pairs of base64 and a rank"))
-        }
-        _ if is_sentencepiece(head) => Ok(Verdict::new(
+        _ if protobuf::is_sentencepiece(head) => Ok(Verdict::new(
             Format::SentencePiece,
             "starts with well-formed protobuf records of pieces",
         )),
         Some(b'"' | b'-' | b'0'..=b'9') => Err(not("it is a bare JSON value or plain text")),
-        _ => Err(Error::new(
-            ErrorKind::UnknownFormat,
-            format!("nothing known about its first bytes: {}", hex(head.get(..16).unwrap_or(head))),
-        )),
+        _ => Err(protobuf::broken(head).unwrap_or_else(|| {
+            let first = head.get(..16).unwrap_or(head);
+            Error::new(
+                ErrorKind::UnknownFormat,
+                format!("nothing known about its first bytes: {}", hex(first)),
+            )
+        })),
     }
 }
 
@@ -123,7 +141,7 @@ fn reject_known_strangers(head: &[u8]) -> Result<()> {
         }
     }
     if head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") {
-        return Err(Error::invalid("the file is UTF-16; a tokenizer.json is UTF-8").at_offset(0));
+        return Err(Error::invalid("the file is UTF-16; tokenizer files are UTF-8").at_offset(0));
     }
     // UTF-16 without a mark: ASCII characters leave every second byte zero.
     if let [b'{', 0, ..] | [0, b'{', ..] = head {
@@ -132,17 +150,27 @@ fn reject_known_strangers(head: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// A map of tokens has more keys than any configuration.
+const FLAT: usize = 16;
+
 fn detect_json_object(text: &[u8]) -> Result<Verdict> {
     let keys = top_level_keys(text);
-    let has = |key: &str| keys.contains(&key.as_bytes());
+    let has = |name: &str| keys.iter().any(|key| key.name == name.as_bytes());
     if has("model") && !has("model_type") {
-        return Ok(Verdict::new(Format::TokenizerJson, "a JSON object with the key \"model\""));
+        // A vocabulary may well have such a token, but its value is a number.
+        let is_token = keys.iter().any(|key| key.name == b"model" && key.is_number);
+        if !is_token || keys.len() < FLAT {
+            return Ok(Verdict::new(Format::TokenizerJson, "a JSON object with the key \"model\""));
+        }
     }
     if has("added_tokens") && has("pre_tokenizer") || has("version") && has("truncation") {
         return Ok(Verdict::new(
             Format::TokenizerJson,
             "a JSON object with the keys of a tokenizer.json",
         ));
+    }
+    if keys.len() >= FLAT && keys.iter().all(|key| key.is_number) {
+        return Ok(Verdict::new(Format::VocabJson, "a JSON object of many keys and numbers"));
     }
     if has("config") && (has("vocab") || has("special_tokens")) {
         return Ok(Verdict::new(Format::Tekken, "a JSON object with the keys of a tekken.json"));
@@ -154,16 +182,29 @@ fn detect_json_object(text: &[u8]) -> Result<Verdict> {
     if has("model_type") || has("architectures") {
         return Err(not("it is the config.json of a model; pass the folder or its tokenizer.json"));
     }
-    if keys.len() >= 16 {
-        return Err(not(
-            "it is a flat map, probably a vocab.json, which needs the merges.txt beside it",
-        ));
+    if has("bos_token") || has("eos_token") || has("unk_token") || has("pad_token") {
+        return Err(not("it is a special_tokens_map.json, which stands beside a tokenizer; \
+             pass the folder or its tokenizer.json"));
+    }
+    if has("bos_token_id") || has("eos_token_id") {
+        return Err(not("it is a generation_config.json, which stands beside a tokenizer; \
+             pass the folder or its tokenizer.json"));
+    }
+    if !keys.is_empty() && keys.iter().all(|key| key.is_number) {
+        return Err(not("it is a small map of names and numbers, perhaps an added_tokens.json; \
+             pass the folder or its tokenizer.json"));
     }
     Err(not("none of the keys of its JSON object belong to a tokenizer"))
 }
 
+struct Key<'a> {
+    name: &'a [u8],
+    /// What stands behind the colon, if that is to be seen.
+    is_number: bool,
+}
+
 /// The keys of the outermost object as far as `text` shows it, strings and nesting respected.
-fn top_level_keys(text: &[u8]) -> Vec<&[u8]> {
+fn top_level_keys(text: &[u8]) -> Vec<Key<'_>> {
     const ENOUGH: usize = 64;
     let mut keys = Vec::new();
     let mut depth = 0u32;
@@ -175,10 +216,12 @@ fn top_level_keys(text: &[u8]) -> Vec<&[u8]> {
             b'"' => {
                 let start = at + 1;
                 let end = string_end(text, start);
-                let after = text.get(end + 1..).unwrap_or_default();
-                let next = after.iter().find(|b| !b.is_ascii_whitespace());
-                if depth == 1 && next == Some(&b':') {
-                    keys.push(text.get(start..end).unwrap_or_default());
+                let after = text.get(end + 1..).unwrap_or_default().trim_ascii_start();
+                if let (1, Some((b':', value))) = (depth, after.split_first()) {
+                    let name = text.get(start..end).unwrap_or_default();
+                    let first = value.trim_ascii_start().first();
+                    let is_number = first.is_none_or(|b| matches!(b, b'-' | b'0'..=b'9'));
+                    keys.push(Key { name, is_number });
                     if keys.len() >= ENOUGH {
                         break;
                     }
@@ -204,96 +247,5 @@ fn string_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Whether the first complete lines are `base64 rank`.
-fn is_rank_lines(text: &[u8]) -> bool {
-    let mut seen = 0;
-    let mut good = 0;
-    for line in text.split_inclusive(|&b| b == b'\n').filter(|l| l.ends_with(b"\n")).take(50) {
-        let line = line.trim_ascii();
-        if line.is_empty() {
-            continue;
-        }
-        seen += 1;
-        let mut parts = line.split(|&b| b == b' ');
-        if let (Some(token), Some(rank), None) = (parts.next(), parts.next(), parts.next()) {
-            let is_base64 =
-                token.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='));
-            if is_base64 && !rank.is_empty() && rank.iter().all(u8::is_ascii_digit) {
-                good += 1;
-            }
-        }
-    }
-    seen > 0 && good * 10 >= seen * 9
-}
-
-/// Whether the file opens with at least three records of field 1 that each hold a text and a score.
-fn is_sentencepiece(head: &[u8]) -> bool {
-    let mut rest = head;
-    let mut records = 0;
-    while records < 3 {
-        let [0x0A, length, tail @ ..] = rest else { return false };
-        let length = usize::from(*length);
-        let Some(record) = tail.get(..length) else { return false };
-        if length >= 0x80 || record.first() != Some(&0x0A) {
-            return false;
-        }
-        rest = tail.get(length..).unwrap_or_default();
-        records += 1;
-    }
-    true
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind(bytes: &[u8]) -> ErrorKind {
-        detect(bytes).unwrap_err().kind
-    }
-
-    #[test]
-    fn tells_tokenizers_apart() {
-        let format = |bytes: &[u8]| detect(bytes).unwrap().format;
-        assert_eq!(format(br#"{"version": "1.0", "model": {}}"#), Format::TokenizerJson);
-        assert_eq!(format(b"\xEF\xBB\xBF  {\"model\": 1}"), Format::TokenizerJson);
-        assert_eq!(format(br#"{"config": {}, "vocab": []}"#), Format::Tekken);
-        assert_eq!(format(b"GGUF\x03\0\0\0"), Format::Gguf);
-        assert_eq!(format(b"IQ== 0\nIg== 1\n"), Format::Tiktoken);
-        assert_eq!(
-            format(b"\x0A\x03\x0A\x01a\x0A\x03\x0A\x01b\x0A\x03\x0A\x01c"),
-            Format::SentencePiece
-        );
-    }
-
-    #[test]
-    fn names_what_is_no_tokenizer() {
-        assert_eq!(kind(b""), ErrorKind::EmptyFile);
-        assert_eq!(kind(b" \n\t "), ErrorKind::EmptyFile);
-        assert_eq!(kind(b"version https://git-lfs.github.com/spec/v1\n"), ErrorKind::GitLfsPointer);
-        assert_eq!(kind(b"\x1F\x8B\x08"), ErrorKind::Compressed);
-        assert_eq!(kind(b"PK\x03\x04"), ErrorKind::NotATokenizer);
-        assert_eq!(kind(b"\x80\x04\x95"), ErrorKind::NotATokenizer);
-        assert_eq!(kind(b"<!DOCTYPE html>"), ErrorKind::NotATokenizer);
-        assert_eq!(kind(b"[1, 2]"), ErrorKind::NotATokenizer);
-        assert_eq!(kind(b"42"), ErrorKind::NotATokenizer);
-        assert_eq!(
-            kind(br#"{"tokenizer_class": "X", "chat_template": "model"}"#),
-            ErrorKind::NotATokenizer
-        );
-        assert_eq!(kind(br#"{"model_type": "llama", "model": 1}"#), ErrorKind::NotATokenizer);
-        assert_eq!(kind(b"{\0\"\0"), ErrorKind::InvalidFile);
-        assert_eq!(kind(b"\x01\x02\x03 nothing"), ErrorKind::UnknownFormat);
-    }
-
-    #[test]
-    fn keys_inside_strings_and_objects_do_not_count() {
-        assert_eq!(kind(br#"{"a": "\"model\": 1", "b": {"model": 2}}"#), ErrorKind::NotATokenizer);
-    }
-
-    #[test]
-    fn deep_nesting_is_walked_without_a_stack() {
-        let mut deep = b"{\"model\":".to_vec();
-        deep.extend(std::iter::repeat_n(b'[', 1 << 20));
-        assert_eq!(detect(&deep).unwrap().format, Format::TokenizerJson);
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! What a caller may say about a file beyond its bytes, as the JSON object that crosses the ABI.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::formats::config::Config;
 use crate::formats::limits::Limits;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ pub struct Options {
     /// For rank files: the name of a known encoding, which settles both.
     pub encoding: Option<String>,
     pub gguf_compat: GgufCompat,
+    /// What configurations beside the file add to it.
+    pub config: Option<Config>,
     pub limits: Limits,
 }
 

@@ -4,9 +4,14 @@
 //! its own that builds the vocabulary as it goes, while the small parts become JSON values that
 //! know their path.
 
+mod merges;
 mod model;
 mod pipeline;
 mod postprocess;
+mod vocab;
+mod write;
+
+pub use write::{write, Written};
 
 use crate::definition::{AddedToken, Definition};
 use crate::error::{Error, ErrorKind, Result};
@@ -14,6 +19,8 @@ use crate::formats::json::{syntax_error, Node};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::Value;
+
+pub use vocab::read_vocab;
 
 /// Nested sequences deeper than this are refused; serde_json itself stops at 128 levels.
 pub(super) const MAX_DEPTH: usize = 32;

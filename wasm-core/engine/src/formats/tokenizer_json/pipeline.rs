@@ -1,9 +1,15 @@
 //! Normalizers, pre-tokenizers and decoders of a tokenizer.json.
 
 use super::MAX_DEPTH;
-use crate::definition::{Decoder, Normalizer, Pattern, PreTokenizer, PrependScheme, SplitBehavior};
+use crate::definition::{
+    Blob, Decoder, Normalizer, Pattern, PreTokenizer, PrependScheme, SplitBehavior,
+};
 use crate::error::{Error, Result};
+use crate::formats::base64;
 use crate::formats::json::Node;
+
+/// Of the pieces of `FixedLength`, where the file does not say.
+const DEFAULT_LENGTH: usize = 5;
 
 pub fn normalizers(node: &Node) -> Result<Vec<Normalizer>> {
     flatten(node, "normalizers", "normalizer", &normalizer)
@@ -85,12 +91,15 @@ fn normalizer(kind: &str, node: &Node) -> Result<Normalizer> {
             content: node.field("content")?.string()?.to_owned(),
         },
         "Prepend" => Normalizer::Prepend(node.field("prepend")?.string()?.to_owned()),
-        "BertNormalizer" => Normalizer::Bert {
+        "BertNormalizer" | "Bert" => Normalizer::Bert {
             clean_text: node.field("clean_text")?.bool()?,
             handle_chinese_chars: node.field("handle_chinese_chars")?.bool()?,
             strip_accents: node.optional("strip_accents")?.map(|n| n.bool()).transpose()?,
             lowercase: node.field("lowercase")?.bool()?,
         },
+        "Precompiled" => Normalizer::Precompiled { charsmap: charsmap(node)? },
+        "Nmt" => Normalizer::Nmt,
+        "ByteLevel" => Normalizer::ByteLevel,
         _ => return Err(unsupported("normalizer", kind, node)),
     })
 }
@@ -123,6 +132,19 @@ fn pre_tokenizer(kind: &str, node: &Node) -> Result<PreTokenizer> {
             PreTokenizer::CharDelimiterSplit { delimiter: node.field("delimiter")?.char()? }
         }
         "BertPreTokenizer" => PreTokenizer::Bert,
+        "UnicodeScripts" => PreTokenizer::UnicodeScripts,
+        "FixedLength" => {
+            let length = node.optional("length")?.map_or(Ok(DEFAULT_LENGTH), |n| n.usize())?;
+            if length == 0 {
+                // The reference loads it and panics on the first text.
+                return Err(Error::unsupported(
+                    "pre_tokenizer:FixedLength",
+                    "pieces of 0 characters come to no end",
+                )
+                .at_path(format!("{}.length", node.path)));
+            }
+            PreTokenizer::FixedLength { length }
+        }
         _ => return Err(unsupported("pre_tokenizer", kind, node)),
     })
 }
@@ -150,8 +172,19 @@ fn decoder(kind: &str, node: &Node) -> Result<Decoder> {
             prefix: node.field("prefix")?.string()?.to_owned(),
             cleanup: node.field("cleanup")?.bool()?,
         },
+        "CTC" => Decoder::Ctc {
+            pad_token: node.field("pad_token")?.string()?.to_owned(),
+            word_delimiter_token: node.field("word_delimiter_token")?.string()?.to_owned(),
+            cleanup: node.field("cleanup")?.bool()?,
+        },
         _ => return Err(unsupported("decoder", kind, node)),
     })
+}
+
+fn charsmap(node: &Node) -> Result<Blob> {
+    let node = node.field("precompiled_charsmap")?;
+    let bytes = base64::decode(node.string()?).map_err(|error| error.at_path(&node.path))?;
+    Ok(Blob(bytes))
 }
 
 /// The two generations of Metaspace fields: `prepend_scheme`, and `add_prefix_space` before it.

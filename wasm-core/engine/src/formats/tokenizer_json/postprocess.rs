@@ -17,18 +17,23 @@ fn post_processor(kind: &str, node: &Node) -> Result<PostProcessor> {
             add_prefix_space: node.field("add_prefix_space")?.bool()?,
             trim_offsets: node.field("trim_offsets")?.bool()?,
         },
-        "RobertaProcessing" => PostProcessor::Roberta {
-            sep: token_and_id(&node.field("sep")?)?,
-            cls: token_and_id(&node.field("cls")?)?,
-            trim_offsets: node.field("trim_offsets")?.bool()?,
-            add_prefix_space: node.field("add_prefix_space")?.bool()?,
-        },
-        "BertProcessing" => PostProcessor::Bert {
-            sep: token_and_id(&node.field("sep")?)?,
-            cls: token_and_id(&node.field("cls")?)?,
-        },
+        "RobertaProcessing" | "BertProcessing" => ends(node)?,
         "TemplateProcessing" => template(node)?,
         _ => return Err(unsupported("post_processor", kind, node)),
+    })
+}
+
+/// The reference does not look at the type of these two: the fields decide.
+fn ends(node: &Node) -> Result<PostProcessor> {
+    let sep = token_and_id(&node.field("sep")?)?;
+    let cls = token_and_id(&node.field("cls")?)?;
+    let trim_offsets = node.optional("trim_offsets")?.map(|n| n.bool()).transpose()?;
+    let add_prefix_space = node.optional("add_prefix_space")?.map(|n| n.bool()).transpose()?;
+    Ok(match (trim_offsets, add_prefix_space) {
+        (Some(trim_offsets), Some(add_prefix_space)) => {
+            PostProcessor::Roberta { sep, cls, trim_offsets, add_prefix_space }
+        }
+        _ => PostProcessor::Bert { sep, cls },
     })
 }
 

@@ -49,16 +49,64 @@ fn sequences_are_flattened_and_legacy_fields_understood() {
 fn what_is_not_served_is_named_with_its_place() {
     let error = read_err(
         MODEL,
-        r#""normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Nmt"}]},"#,
+        r#""normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Nfx"}]},"#,
     );
     assert_eq!(error.kind, ErrorKind::Unsupported);
-    assert_eq!(error.feature.as_deref(), Some("normalizer:Nmt"));
+    assert_eq!(error.feature.as_deref(), Some("normalizer:Nfx"));
     assert_eq!(error.path.as_deref(), Some("$.normalizer.normalizers[1]"));
 
-    let error = read_err(r#"{"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.5]]}"#, "");
-    assert_eq!(error.feature.as_deref(), Some("model:Unigram"));
+    let error = read_err(r#"{"type": "Markov", "vocab": {}}"#, "");
+    assert_eq!(error.feature.as_deref(), Some("model:Markov"));
     let error = read_err(&MODEL.replace("\"vocab\"", "\"dropout\": 0.1, \"vocab\""), "");
     assert_eq!(error.feature.as_deref(), Some("model:dropout"));
+}
+
+#[test]
+fn a_model_without_a_type_is_the_first_that_fits() {
+    let rest =
+        r#""unk_token": "a", "continuing_subword_prefix": "-", "max_input_chars_per_word": 9"#;
+    let cases = [
+        (format!(r#"{{"vocab": {{"a": 0}}, "merges": [], {rest}}}"#), "BPE"),
+        (format!(r#"{{"vocab": {{"a": 0}}, {rest}}}"#), "WordPiece"),
+        (r#"{"vocab": {"a": 0}, "unk_token": "a"}"#.to_owned(), "WordLevel"),
+        (r#"{"vocab": [["a", 0]]}"#.to_owned(), "Unigram"),
+    ];
+    for (model, name) in cases {
+        assert_eq!(read_ok(&model, "").model.name(), name);
+    }
+    let error = read_err(r#"{"vocab": {"a": 0}}"#, "");
+    assert_eq!(error.feature.as_deref(), Some("model:untyped"));
+}
+
+#[test]
+fn unigram_models_are_read_in_order() {
+    let model = r#"{"type": "Unigram", "unk_id": 1, "vocab": [["a", -1.5], ["b", 2], ["a", 0]]}"#;
+    let Model::Unigram(unigram) = read_ok(model, "").model else { panic!("no Unigram") };
+    assert_eq!((unigram.scores, unigram.unk), (vec![-1.5, 2.0, 0.0], Some(1)));
+    assert_eq!((unigram.vocab.id("a"), unigram.vocab.text(0)), (Some(2), Some("a")));
+    let cases = [
+        (model.replace(": 1,", ": 3,"), "$.model.unk_id"),
+        (model.replace("\"b\", 2", "\"b\""), "$.model.vocab[1]"),
+        (model.replace("\"b\", 2", "\"b\", 2, 3"), "$.model.vocab[1]"),
+        (model.replace("\"b\", 2", "2, \"b\""), "$.model.vocab[1]"),
+    ];
+    for (model, path) in cases {
+        let error = read_err(&model, "");
+        assert_eq!(error.kind, ErrorKind::InvalidFile, "{model}: {error}");
+        assert_eq!(error.path.as_deref(), Some(path), "{model}: {error}");
+    }
+}
+
+#[test]
+fn a_broken_map_is_refused_with_its_place() {
+    for map in [r#"null"#, r#""AAAA=""#, r#""""#] {
+        let rest =
+            format!(r#""normalizer": {{"type": "Precompiled", "precompiled_charsmap": {map}}},"#);
+        let read = read(file(MODEL, &rest).as_bytes());
+        let error = read.and_then(crate::tokenizer::Tokenizer::build).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::InvalidFile, "{error}");
+        assert!(error.path.unwrap().starts_with("$.normalizer"));
+    }
 }
 
 #[test]
