@@ -8,7 +8,7 @@ use crate::tokenizers;
 use pywasmtok_engine::error::{Error, Result};
 use pywasmtok_engine::formats;
 use pywasmtok_engine::formats::Options;
-use pywasmtok_engine::tokenizer::{Tokenizer, Wanted};
+use pywasmtok_engine::tokenizer::{Tokenizer, UnknownIds, Wanted};
 
 pub fn input(session: &mut Session, len: u32) -> Result<u32> {
     let input = &mut session.body.input;
@@ -128,12 +128,12 @@ pub fn encode_batch(
 }
 
 pub fn decode(session: &mut Session, tokenizer: u32, count: u32, flags: u32) -> Result<usize> {
-    let skip_special = read_flag(flags, DECODE_SKIP_SPECIAL_TOKENS)?;
+    let (skip_special, unknown) = read_decode_flags(flags)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     let ids = body.input.words(count as usize)?;
     body.text.clear();
-    tokenizer.decode(ids, skip_special, &mut body.text)?;
+    tokenizer.decode_with(ids, skip_special, unknown, &mut body.text)?;
     body.publish_text(session.block);
     Ok(body.text.len())
 }
@@ -144,7 +144,7 @@ pub fn decode_batch(
     count: u32,
     flags: u32,
 ) -> Result<usize> {
-    let skip_special = read_flag(flags, DECODE_SKIP_SPECIAL_TOKENS)?;
+    let (skip_special, unknown) = read_decode_flags(flags)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     let lists = body.input.lists(count as usize)?;
@@ -153,7 +153,7 @@ pub fn decode_batch(
     reserve(&mut body.bounds, (count as usize).saturating_add(1))?;
     body.bounds.push(0);
     for (number, ids) in lists.enumerate() {
-        let decoded = tokenizer.decode(ids?, skip_special, &mut body.text);
+        let decoded = tokenizer.decode_with(ids?, skip_special, unknown, &mut body.text);
         decoded.map_err(|error| error.at_path(format!("lists[{number}]")))?;
         body.bounds.push(body.text.len() as u32);
     }
@@ -199,6 +199,28 @@ pub fn detect(session: &mut Session, len: u32) -> Result<usize> {
     answer_text(session, |text| text.push_str(&verdict.to_json()))
 }
 
+/// Two texts, one behind the other: the file, and where it differs from what it was made from.
+pub fn convert(session: &mut Session, len: u32, options_len: u32) -> Result<usize> {
+    let (bytes, options) = with_options(session, len, options_len)?;
+    let written = formats::convert(bytes, &options)?;
+    let differences = written.differences_json();
+    let body = &mut *session.body;
+    let end_of_file = written.json.len();
+    body.text = written.json;
+    body.text.push_str(&differences);
+    body.bounds.clear();
+    body.bounds.extend([0, end_of_file as u32, body.text.len() as u32]);
+    body.publish_text(session.block);
+    body.publish_bounds(session.block);
+    Ok(body.text.len())
+}
+
+pub fn extent(session: &mut Session, len: u32) -> Result<usize> {
+    let prefix = session.body.input.bytes(len as usize)?;
+    let extent = formats::extent(prefix, &Options::default().limits)?;
+    answer_text(session, |text| text.push_str(&extent))
+}
+
 fn answer_text(session: &mut Session, write: impl FnOnce(&mut String)) -> Result<usize> {
     session.body.text.clear();
     write(&mut session.body.text);
@@ -222,6 +244,18 @@ impl EncodeFlags {
             details: flags & ENCODE_DETAILS != 0,
         })
     }
+}
+
+fn read_decode_flags(flags: u32) -> Result<(bool, UnknownIds)> {
+    const UNKNOWN: u32 = DECODE_UNKNOWN_IS_ERROR | DECODE_UNKNOWN_IS_REPLACED;
+    known(flags, DECODE_SKIP_SPECIAL_TOKENS | UNKNOWN)?;
+    let unknown = match flags & UNKNOWN {
+        0 => UnknownIds::Skip,
+        DECODE_UNKNOWN_IS_ERROR => UnknownIds::Refuse,
+        DECODE_UNKNOWN_IS_REPLACED => UnknownIds::Replace,
+        _ => return Err(bad("an unknown id cannot both be an error and be replaced")),
+    };
+    Ok((flags & DECODE_SKIP_SPECIAL_TOKENS != 0, unknown))
 }
 
 fn read_flag(flags: u32, flag: u32) -> Result<bool> {

@@ -138,6 +138,9 @@ fn a_text_becomes_ids_and_text_again() {
     assert_eq!(host.text(), "<s>abab a");
     assert_eq!(pwt_decode(host.session, tokenizer, 5, DECODE_SKIP_SPECIAL_TOKENS), 6);
     assert_eq!(host.text(), "abab a");
+    let both = DECODE_UNKNOWN_IS_ERROR | DECODE_UNKNOWN_IS_REPLACED;
+    assert_eq!(pwt_decode(host.session, tokenizer, 5, both), ANSWER_FAILED);
+    assert_eq!(pwt_decode(host.session, tokenizer, 5, DECODE_UNKNOWN_IS_ERROR), 9);
     pwt_tokenizer_free(tokenizer);
 }
 
@@ -225,6 +228,22 @@ fn tokens_and_ids_are_looked_up() {
 }
 
 #[test]
+fn a_file_is_converted_to_itself() {
+    let host = Host::new();
+    let len = host.put(FILE.as_bytes());
+    let answer = pwt_convert(host.session, len, 0);
+    let text = host.text();
+    assert_eq!(answer as usize, text.len());
+    let bounds = host.body(|body| body.bounds.clone());
+    assert_eq!(host.field(FIELD_BOUNDS_LEN), 3);
+    assert_eq!((bounds[0], bounds[2] as usize), (0, text.len()));
+    let (file, differences) = text.split_at(bounds[1] as usize);
+    assert_eq!(differences, "[]");
+    let len = host.put(file.as_bytes());
+    assert_ne!(pwt_load(host.session, len), 0);
+}
+
+#[test]
 fn wrong_text_is_named_with_its_place() {
     let host = Host::new();
     let tokenizer = host.load();
@@ -266,6 +285,8 @@ fn lengths_that_lie_are_refused() {
         refused(pwt_decode_batch(session, tokenizer, len, 0));
         refused(pwt_token_to_id(session, tokenizer, len));
         refused(pwt_detect(session, len));
+        refused(pwt_convert(session, len, 0));
+        refused(pwt_convert(session, len, len));
         assert_eq!(pwt_load(session, len), 0);
         assert_eq!(host.error().kind, ErrorKind::BadArgument);
     }
@@ -285,8 +306,8 @@ fn unknown_flags_are_refused() {
         pwt_encode(host.session, tokenizer, 0, 8),
         pwt_encode_pair(host.session, tokenizer, 0, 0, 1 << 31),
         pwt_encode_batch(host.session, tokenizer, 0, 8),
-        pwt_decode(host.session, tokenizer, 0, 2),
-        pwt_decode_batch(host.session, tokenizer, 0, 3),
+        pwt_decode(host.session, tokenizer, 0, 8),
+        pwt_decode_batch(host.session, tokenizer, 0, 9),
         pwt_vocab(host.session, tokenizer, 2),
     ];
     assert_eq!(answers, [ANSWER_FAILED; 6]);

@@ -6,6 +6,7 @@
 
 use crate::definition::AddedToken;
 use crate::error::{Error, Result};
+use crate::partition::Partition;
 use crate::unicode::is_rust_word;
 use crate::vocab::Vocab;
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -42,20 +43,25 @@ pub struct AddedTokens {
     special: HashSet<String>,
     raw: Option<Matcher>,
     normalized: Option<Matcher>,
+    /// Instead of the two, where the longest token is cut out first.
+    partition: Option<Partition>,
 }
 
 impl AddedTokens {
+    /// `first_free`: the id from which on tokens are numbered that neither the file nor the
+    /// vocabulary gives one.
     pub fn new(
         definitions: &[AddedToken],
         ids_as_stated: bool,
         vocab: &Vocab,
+        first_free: usize,
         normalize: impl Fn(&str) -> Result<String>,
     ) -> Result<Self> {
         let mut added = Self::default();
         // A token that the model does not know is numbered behind the model's, in the order of the
         // file; the id that the file states is not asked, as in the reference.
         let too_many = || Error::limit("more tokens than ids");
-        let mut next_id = u32::try_from(vocab.len()).map_err(|_| too_many())?;
+        let mut next_id = u32::try_from(first_free).map_err(|_| too_many())?;
         for definition in definitions {
             if definition.content.is_empty() {
                 continue;
@@ -81,9 +87,13 @@ impl AddedTokens {
                 added.special.insert(definition.content.clone());
             }
             let entry = Known { token: definition.clone(), id, normalized };
-            match added.by_id.get(&id).and_then(|&at| added.known.get_mut(at)) {
-                Some(place) => *place = entry,
-                None => {
+            let before = added.by_id.get(&id).and_then(|&at| added.known.get_mut(at));
+            match before {
+                // Where ids are stated, one id may have two names, of which it decodes to the last.
+                Some(place) if !ids_as_stated || place.token.content == entry.token.content => {
+                    *place = entry;
+                }
+                _ => {
                     added.by_id.insert(id, added.known.len());
                     added.known.push(entry);
                 }
@@ -94,8 +104,14 @@ impl AddedTokens {
         Ok(added)
     }
 
+    /// The same tokens, but cut out of a text in llama.cpp's order.
+    pub fn longest_first(self) -> Result<Self> {
+        let partition = Partition::new(self.iter())?;
+        Ok(Self { raw: None, normalized: None, partition, ..self })
+    }
+
     pub fn matches_raw(&self) -> bool {
-        self.raw.is_some()
+        self.raw.is_some() || self.partition.is_some()
     }
 
     pub fn matches_normalized(&self) -> bool {
@@ -104,7 +120,10 @@ impl AddedTokens {
 
     /// Cuts the text as it came. Without `special`, special tokens are text like any other.
     pub fn find_raw(&self, text: &str, special: bool, out: &mut Vec<Segment>) {
-        self.find(self.raw.as_ref(), text, special, out);
+        match &self.partition {
+            Some(partition) => partition.cut(text, special, out),
+            None => self.find(self.raw.as_ref(), text, special, out),
+        }
     }
 
     /// Cuts a stretch of normalised text.
@@ -237,7 +256,8 @@ mod tests {
 
     fn find(tokens: &[AddedToken], text: &str) -> Vec<(usize, usize, Option<u32>)> {
         let added =
-            AddedTokens::new(tokens, false, &Vocab::new(), |text| Ok(text.to_lowercase())).unwrap();
+            AddedTokens::new(tokens, false, &Vocab::new(), 0, |text| Ok(text.to_lowercase()))
+                .unwrap();
         let mut out = Vec::new();
         if added.matches_raw() {
             added.find_raw(text, true, &mut out);
@@ -297,6 +317,7 @@ mod tests {
             &[token("x"), token("b"), token(""), token("y"), token("x")],
             false,
             &vocab,
+            vocab.len(),
             |t| Ok(t.to_owned()),
         )
         .unwrap();
@@ -311,21 +332,34 @@ mod tests {
             AddedToken { normalized: true, ..token("A") },
             AddedToken { normalized: true, ..token("a") },
         ];
-        let made = AddedTokens::new(&tokens, false, &Vocab::new(), |t| Ok(t.to_lowercase()));
+        let made = AddedTokens::new(&tokens, false, &Vocab::new(), 0, |t| Ok(t.to_lowercase()));
         assert!(made.is_err());
     }
 
     #[test]
     fn stated_ids_are_kept_where_the_format_means_them() {
         let tokens = [AddedToken { id: 700, ..token("x") }];
-        let added = AddedTokens::new(&tokens, true, &Vocab::new(), |t| Ok(t.to_owned())).unwrap();
+        let added =
+            AddedTokens::new(&tokens, true, &Vocab::new(), 0, |t| Ok(t.to_owned())).unwrap();
         assert_eq!((added.id("x"), added.text(700)), (Some(700), Some("x")));
+    }
+
+    #[test]
+    fn one_id_may_have_two_names_where_ids_are_stated() {
+        let tokens = [AddedToken { id: 7, ..token("<a>") }, AddedToken { id: 7, ..token("<b>") }];
+        let added =
+            AddedTokens::new(&tokens, true, &Vocab::new(), 0, |t| Ok(t.to_owned())).unwrap();
+        let mut out = Vec::new();
+        added.find_raw("<a><b>", true, &mut out);
+        assert_eq!(out.iter().map(|s| s.id).collect::<Vec<_>>(), [Some(7), Some(7)]);
+        assert_eq!((added.id("<a>"), added.text(7)), (Some(7), Some("<b>")));
     }
 
     #[test]
     fn special_tokens_are_text_where_the_caller_says_so() {
         let tokens = [token("<s>"), AddedToken { special: false, ..token("<t>") }];
-        let added = AddedTokens::new(&tokens, false, &Vocab::new(), |t| Ok(t.to_owned())).unwrap();
+        let added =
+            AddedTokens::new(&tokens, false, &Vocab::new(), 0, |t| Ok(t.to_owned())).unwrap();
         let mut out = Vec::new();
         added.find_raw("<s><t>", false, &mut out);
         let found: Vec<_> = out.iter().map(|s| (s.start, s.end, s.id)).collect();
@@ -336,7 +370,8 @@ mod tests {
     fn tokens_that_text_never_yields_are_known_all_the_same() {
         let tokens = [AddedToken { in_text: false, ..token("<s>") }];
         assert_eq!(find(&tokens, "<s>"), [(0, 3, None)]);
-        let added = AddedTokens::new(&tokens, false, &Vocab::new(), |t| Ok(t.to_owned())).unwrap();
+        let added =
+            AddedTokens::new(&tokens, false, &Vocab::new(), 0, |t| Ok(t.to_owned())).unwrap();
         assert_eq!((added.id("<s>"), added.is_special("<s>")), (Some(0), true));
     }
 }

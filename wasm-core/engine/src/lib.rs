@@ -10,10 +10,12 @@ pub mod definition;
 pub mod encoding;
 pub mod error;
 pub mod formats;
+pub mod llama;
 pub mod model;
 pub mod normalize;
 #[cfg(test)]
 mod oracle;
+pub mod partition;
 pub mod post;
 pub mod split;
 pub mod text;

@@ -2,6 +2,7 @@
 
 use crate::{full_encoding, kind_name, read_file};
 use pywasmtok_engine::error::{Error, ErrorKind};
+use pywasmtok_engine::formats::Options;
 use pywasmtok_engine::tokenizer::{Scratch, Tokenizer, Wanted};
 use serde_json::{json, Map, Value};
 use std::io::{self, BufRead, Write};
@@ -44,7 +45,9 @@ impl Server {
             "load" => {
                 let path = string(request, "path")?;
                 let bytes = read_file(path).map_err(|error| bad(error.to_string()))?;
-                let tokenizer = self.tokenizer.insert(Tokenizer::load(&bytes)?);
+                let options = request.get("options").map(Value::to_string).unwrap_or_default();
+                let options = Options::from_json(options.as_bytes())?;
+                let tokenizer = self.tokenizer.insert(Tokenizer::load_with(&bytes, &options)?);
                 let info: Value = serde_json::from_str(&tokenizer.info_json())
                     .map_err(|error| Error::internal(format!("the info is no JSON: {error}")))?;
                 Ok(json!({"ok": true, "info": info}))

@@ -4,19 +4,23 @@ pub mod byte_level;
 
 mod bpe;
 mod byte_fallback;
+mod ctc;
 mod fuse;
 mod metaspace;
+mod pieces;
 mod replace;
 mod sentence_piece;
 mod stage;
 mod strip;
+pub mod token_bytes;
 mod word_piece;
 
 #[cfg(test)]
 mod tests;
 
 use crate::definition::{Decoder, PrependScheme};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::llama::TokenBytes;
 use crate::text::FindMatches;
 
 use replace::Replace;
@@ -42,6 +46,8 @@ pub enum DecodePlan {
 pub struct Decoders {
     /// `None`: no decoder at all, which is not the same as a chain without steps.
     steps: Option<Vec<Step>>,
+    /// The whole decoder, where it goes by ids.
+    pub token_bytes: Option<Box<TokenBytes>>,
 }
 
 #[derive(Debug)]
@@ -54,16 +60,21 @@ enum Step {
     Metaspace { replacement: char, prepend: PrependScheme },
     Bpe { suffix: String },
     WordPiece { prefix: String, cleanup: bool },
+    Ctc(ctc::Ctc),
+    Pieces(Box<pieces::Pieces>),
 }
 
 impl Decoders {
     pub fn new(chain: &Option<Vec<Decoder>>, compile_regex: &CompileRegex<'_>) -> Result<Self> {
+        if let Some([Decoder::TokenBytes(bytes)]) = chain.as_deref() {
+            return Ok(Self { steps: None, token_bytes: Some(bytes.clone()) });
+        }
         let compile = |decoder: &Decoder| Step::new(decoder, compile_regex);
         let steps = match chain {
             Some(chain) => Some(chain.iter().map(compile).collect::<Result<_>>()?),
             None => None,
         };
-        Ok(Self { steps })
+        Ok(Self { steps, token_bytes: None })
     }
 
     pub fn plan(&self) -> DecodePlan {
@@ -109,6 +120,15 @@ impl Step {
             Decoder::WordPiece { prefix, cleanup } => {
                 Self::WordPiece { prefix: prefix.clone(), cleanup: *cleanup }
             }
+            Decoder::Ctc { pad_token, word_delimiter_token, cleanup } => Self::Ctc(ctc::Ctc {
+                pad: pad_token.clone(),
+                word_delimiter: word_delimiter_token.clone(),
+                cleanup: *cleanup,
+            }),
+            Decoder::SentencePiece(definition) => {
+                Self::Pieces(Box::new(pieces::Pieces::new(definition)?))
+            }
+            Decoder::TokenBytes(_) => return Err(Error::internal("a table of bytes stands alone")),
         })
     }
 
@@ -127,6 +147,8 @@ impl Step {
             Self::WordPiece { prefix, cleanup } => {
                 Box::new(word_piece::WordPieceStage::new(prefix, *cleanup))
             }
+            Self::Ctc(ctc) => Box::new(ctc::CtcStage::new(ctc)),
+            Self::Pieces(pieces) => Box::new(pieces::PiecesStage::new(pieces)),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! random ones compare with the oracle.
 
 use super::*;
-use crate::definition::Pattern;
+use crate::definition::{Blob, Pattern, SentencePieceDecoder, SentencePieceNormalizer};
 use crate::error::Error;
 use crate::oracle;
 use std::ops::Range;
@@ -167,6 +167,16 @@ impl Random {
     }
 }
 
+#[test]
+fn ctc_tells_repeated_tokens_from_doubled_letters() {
+    let ctc = |cleanup| {
+        vec![Decoder::Ctc { pad_token: "<p>".into(), word_delimiter_token: "|".into(), cleanup }]
+    };
+    let tokens = ["<p>", "h", "h", "|", "|", "don", "'", "t", "<p>", "t", " n't"];
+    assert_eq!(decode(ctc(true), &tokens), "h don'ttn't");
+    assert_eq!(decode(ctc(false), &["h|", "h|", "i"]), "h|i");
+}
+
 const TOKENS: [&str; 36] = [
     "",
     " ",
@@ -207,7 +217,7 @@ const TOKENS: [&str; 36] = [
 ];
 
 fn any_decoder(random: &mut Random) -> Decoder {
-    match random.below(9) {
+    match random.below(10) {
         0 => Decoder::ByteLevel,
         1 => Decoder::ByteFallback,
         2 => Decoder::Fuse,
@@ -226,6 +236,11 @@ fn any_decoder(random: &mut Random) -> Decoder {
         6 => Decoder::Bpe { suffix: random.pick(&["</w>", "a", ""]).to_string() },
         7 => Decoder::WordPiece {
             prefix: random.pick(&["##", "", "▁"]).to_string(),
+            cleanup: random.below(2) == 0,
+        },
+        8 => Decoder::Ctc {
+            pad_token: random.pick(&["a", "_", "", "<0"]).to_string(),
+            word_delimiter_token: random.pick(&["▁", " ", ""]).to_string(),
             cleanup: random.below(2) == 0,
         },
         _ => Decoder::Replace {
@@ -255,6 +270,33 @@ fn random_chains_equal_the_oracle() {
         let length = random.below(5);
         let chain = (0..length).map(|_| any_decoder(&mut random)).collect();
         compare(&mut random, Some(chain));
+    }
+}
+
+#[test]
+fn pieces_equal_the_oracle() {
+    let mut random = Random(0xB17E);
+    for _ in 0..2000 {
+        let mut flag = || random.below(2) == 0;
+        let denormalizer = SentencePieceNormalizer {
+            name: String::new(),
+            add_dummy_prefix: flag(),
+            remove_extra_whitespaces: flag(),
+            escape_whitespaces: flag(),
+            treat_whitespace_as_suffix: false,
+            charsmap: Blob::default(),
+            user_defined: Vec::new(),
+        };
+        let decoder = SentencePieceDecoder {
+            control: vec!["a".into(), "<|x|>".into()],
+            unk: "é".into(),
+            unk_surface: if flag() { " ⁇ ".into() } else { String::new() },
+            byte_fallback: flag(),
+            strip_dummy_prefix: flag(),
+            strip_each: flag(),
+            denormalizer: flag().then_some(denormalizer),
+        };
+        compare(&mut random, Some(vec![Decoder::SentencePiece(Box::new(decoder))]));
     }
 }
 

@@ -54,7 +54,8 @@ impl Stage for WordPieceStage<'_> {
     }
 }
 
-fn cleaned(token: &str) -> Cow<'_, str> {
+/// Without the spaces before punctuation and in short forms.
+pub fn cleaned(token: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(token);
     // All but one of the patterns have one of these in them, and most tokens have none.
     if !token.contains(['.', '?', '!', ',', '\'']) && !token.contains(" do not") {

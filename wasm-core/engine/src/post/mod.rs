@@ -11,7 +11,7 @@ mod truncation;
 #[cfg(test)]
 mod tests;
 
-use crate::definition::{Definition, Padding, PostProcessor, Side, Truncation, TruncationStrategy};
+use crate::definition::{Definition, Padding, PostProcessor, Truncation};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 
@@ -76,14 +76,6 @@ impl Post {
             padding::apply(padding, std::slice::from_mut(&mut result))?;
         }
         Ok(result)
-    }
-
-    /// Where encoding a text may stop, since truncation cuts there: after so many ids, counted from
-    /// the side that is kept. The reference stops the second text for `OnlyFirst`, too.
-    pub fn early_limit(&self, is_second: bool) -> Option<(usize, Side)> {
-        let truncation = self.truncation.as_ref()?;
-        let applies = truncation.strategy != TruncationStrategy::OnlySecond || is_second;
-        applies.then_some((truncation.max_length, truncation.direction))
     }
 
     /// Pads the results for the texts of a batch, each processed already, to one length.

@@ -163,9 +163,8 @@ impl Tokenizer {
             Route::Ranges(plan) => {
                 workspace.ranges.clear();
                 plan.split_into(piece, &mut workspace.ranges)?;
-                if let Some((bpe, scratch)) = self.model.as_bpe(&mut workspace.model) {
-                    bpe.encode_ranges(scratch, piece.as_bytes(), &workspace.ranges, out);
-                }
+                let Workspace { model, ranges, .. } = workspace;
+                self.model.range_ids(model, piece.as_bytes(), ranges, out)?;
             }
             Route::Steps { .. } => {
                 let text = AlignedText::new(piece, origin, false);

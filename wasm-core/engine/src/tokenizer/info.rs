@@ -1,7 +1,8 @@
 //! What a file holds, for people and for hosts.
 
 use super::{Route, Tokenizer};
-use crate::definition::{Definition, Model, PostProcessor};
+use crate::definition::{Decoder, Definition, Model, PostProcessor};
+use crate::llama::LlamaModel;
 use serde_json::{json, Value};
 
 /// Kept from the definition, whose parts have become tables.
@@ -33,7 +34,7 @@ impl Summary {
                 .post_processor
                 .as_ref()
                 .map(|p| p.iter().map(kind).collect()),
-            decoders: definition.decoder.as_ref().map(|d| d.iter().map(short).collect()),
+            decoders: definition.decoder.as_ref().map(|d| d.iter().map(decoder).collect()),
             model: definition.model.name(),
             merges: merges(&definition.model),
             flags: flags(&definition.model),
@@ -49,6 +50,7 @@ impl Summary {
 fn merges(model: &Model) -> usize {
     match model {
         Model::Bpe(bpe) => bpe.merges.len(),
+        Model::Llama(LlamaModel::Scored { bpe, .. }) => bpe.merges.len(),
         _ => 0,
     }
 }
@@ -61,7 +63,10 @@ fn flags(model: &Model) -> Vec<&'static str> {
             (bpe.ignore_merges, "ignore_merges"),
         ],
         Model::Unigram(unigram) => vec![(unigram.byte_fallback, "byte_fallback")],
-        Model::WordLevel(_) | Model::WordPiece(_) => Vec::new(),
+        Model::SentencePiece(model) => vec![(model.byte_fallback, "byte_fallback")],
+        Model::WordLevel(_) | Model::WordPiece(_) | Model::Greedy(_) | Model::Llama(_) => {
+            Vec::new()
+        }
     };
     flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).collect()
 }
@@ -76,7 +81,8 @@ fn roles(definition: &Definition) -> Vec<(&'static str, String, u32)> {
     let mut found = Vec::new();
     let unk = definition.model.unk().map(|id| ("unk", id));
     for (role, id) in unk.into_iter().chain(definition.roles.iter().copied()) {
-        if let Some(text) = text_of(id) {
+        let known = found.iter().any(|(name, _, known)| *name == role && *known == id);
+        if let Some(text) = text_of(id).filter(|_| !known) {
             found.push((role, text.to_owned(), id));
         }
     }
@@ -99,6 +105,14 @@ fn short(component: &impl std::fmt::Debug) -> String {
     match text.char_indices().nth(LIMIT) {
         Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
         None => text,
+    }
+}
+
+/// A table of a hundred thousand pieces has no form for people.
+fn decoder(decoder: &Decoder) -> String {
+    match decoder {
+        Decoder::TokenBytes(_) => "TokenBytes".to_owned(),
+        other => short(other),
     }
 }
 
@@ -133,7 +147,7 @@ impl Tokenizer {
             "model": summary.model,
             "model_flags": summary.flags,
             "merges": summary.merges,
-            "vocab_size": self.model.vocab().len(),
+            "vocab_size": self.model.size(),
             "vocab_size_with_added": self.vocab(true).count(),
             "added_tokens": added,
             "normalizers": summary.normalizers,

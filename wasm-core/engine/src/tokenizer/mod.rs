@@ -12,9 +12,9 @@ mod trace;
 mod tests;
 
 use crate::added::AddedTokens;
-use crate::decode::Decoders;
+use crate::decode::{self, Decoders};
 use crate::definition::{Definition, PreTokenizer, PrependScheme};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::formats;
 use crate::formats::Options;
 use crate::model::{Model, ModelScratch};
@@ -23,6 +23,7 @@ use crate::post::Post;
 use crate::split::pattern::Regex;
 use crate::split::{PreTokenizers, RangePlan, Scanner};
 use crate::text::{FindMatches, MAX_TEXT};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use trace::FullEncoding;
@@ -40,6 +41,15 @@ impl Wanted {
     pub fn new(add_special: bool) -> Self {
         Self { add_special, parse_special: true }
     }
+}
+
+/// What becomes of an id that the tokenizer does not have, when ids are decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownIds {
+    Skip,
+    Refuse,
+    /// U+FFFD stands for it, as a token of its own.
+    Replace,
 }
 
 /// Immutable once built; may be shared by any number of threads, each with its own [`Scratch`].
@@ -75,7 +85,7 @@ impl Tokenizer {
     }
 
     pub fn load_with(bytes: &[u8], options: &Options) -> Result<Self> {
-        Self::build(formats::read(bytes, options)?)
+        Self::build(formats::read_with_config(bytes, options)?)
     }
 
     pub fn build(definition: Definition) -> Result<Self> {
@@ -92,15 +102,18 @@ impl Tokenizer {
             false => RangePlan::compile(&definition.pre_tokenizer),
         };
         let byte_level = plan.is_some();
-        let Definition { added_tokens, ids_as_stated, pre_tokenizer, model, .. } = definition;
+        let Definition { added_tokens, ids_as_stated, longest_first, pre_tokenizer, model, .. } =
+            definition;
         let model = Model::new(model, byte_level)?;
-        let added = AddedTokens::new(&added_tokens, ids_as_stated, model.vocab(), |text| {
-            normalizers.apply_plain(text).map(std::borrow::Cow::into_owned)
-        })?;
+        let normalize = |text: &str| normalizers.apply_plain(text).map(Cow::into_owned);
+        let (vocab, first_free) = (model.vocab(), model.size());
+        let added = AddedTokens::new(&added_tokens, ids_as_stated, vocab, first_free, normalize)?;
+        let added = if longest_first { added.longest_first()? } else { added };
         let route = match plan {
             Some(plan) if model.serves_bytes() => match plan.single_scanner() {
-                Some(scanner) => Route::Scanner(scanner),
-                None => Route::Ranges(plan),
+                // Scanners and byte-pair encoding are one loop.
+                Some(scanner) if model.is_bpe() => Route::Scanner(scanner),
+                _ => Route::Ranges(plan),
             },
             _ => Route::Steps { track: unanchored || asks_for_origin(&pre_tokenizer, &added) },
         };
@@ -141,12 +154,51 @@ impl Tokenizer {
 
     /// Appends the text of `ids` to `out`. Ids that the tokenizer does not have are left out.
     pub fn decode(&self, ids: &[u32], skip_special: bool, out: &mut String) -> Result<()> {
+        self.decode_with(ids, skip_special, UnknownIds::Skip, out)
+    }
+
+    pub fn decode_with(
+        &self,
+        ids: &[u32],
+        skip_special: bool,
+        unknown: UnknownIds,
+        out: &mut String,
+    ) -> Result<()> {
+        if unknown == UnknownIds::Refuse {
+            self.refuse_unknown(ids)?;
+        }
+        let stands_in = match unknown {
+            UnknownIds::Replace => Some("\u{FFFD}"),
+            UnknownIds::Skip | UnknownIds::Refuse => None,
+        };
+        if let Some(bytes) = &self.decoders.token_bytes {
+            let skip = |id| {
+                skip_special && self.id_to_token(id).is_some_and(|text| self.added.is_special(text))
+            };
+            out.push_str(&decode::token_bytes::decode(bytes, ids, skip, stands_in));
+            return Ok(());
+        }
         let tokens = ids
             .iter()
-            .filter_map(|&id| self.id_to_token(id))
+            .filter_map(|&id| self.id_to_token(id).or(stands_in))
             .filter(|text| !(skip_special && self.added.is_special(text)));
         out.push_str(&self.decoders.decode_tokens(tokens)?);
         Ok(())
+    }
+}
+
+impl Tokenizer {
+    fn refuse_unknown(&self, ids: &[u32]) -> Result<()> {
+        match ids.iter().position(|&id| self.id_to_token(id).is_none()) {
+            None => Ok(()),
+            Some(place) => {
+                let id = ids.get(place).copied().unwrap_or_default();
+                Err(Error::new(
+                    ErrorKind::InvalidToken,
+                    format!("ids[{place}] = {id} is no id of this tokenizer"),
+                ))
+            }
+        }
     }
 }
 

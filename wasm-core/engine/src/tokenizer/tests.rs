@@ -227,6 +227,24 @@ fn decoding_gives_the_text_back() {
     assert_eq!(out, "");
 }
 
+#[test]
+fn unknown_ids_are_left_out_refused_or_replaced() {
+    let tokenizer = build(file(byte_level_model(false), Value::Null, split_then_bytes(LLAMA3)));
+    let mut given = ids(&tokenizer, "hello");
+    given.push(u32::MAX);
+    let decode = |given: &[u32], unknown| {
+        let mut out = String::new();
+        tokenizer.decode_with(given, false, unknown, &mut out).map(|()| out)
+    };
+    assert_eq!(decode(&given, UnknownIds::Skip).unwrap(), "hello");
+    assert_eq!(decode(&given, UnknownIds::Replace).unwrap(), "hello\u{FFFD}");
+    let error = decode(&given, UnknownIds::Refuse).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidToken);
+    assert!(error.message.contains("4294967295"), "{error}");
+    given.pop();
+    assert_eq!(decode(&given, UnknownIds::Refuse).unwrap(), "hello");
+}
+
 /// What a normalizer inserts before the first character, the reference aligns to nothing, and the
 /// steps behind then edit only a part of the text: ids depend on alignments there, which the fast
 /// way has to know although nobody asks for offsets.

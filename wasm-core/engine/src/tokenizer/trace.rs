@@ -2,9 +2,9 @@
 
 use super::{admit, Scratch, Tokenizer, Wanted};
 use crate::added::Segment;
-use crate::definition::Side;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
+use crate::model::sentencepiece::SentencePiece;
 use crate::model::Token;
 use crate::text::AlignedText;
 
@@ -123,40 +123,16 @@ impl Tokenizer {
             return Err(Error::internal("no workspace"));
         };
         let chars = char_of_byte(text);
-        let mut encoded: Vec<(Encoding, usize)> = Vec::new();
         let mut tokens: Vec<Token> = Vec::new();
-        let limit = self.post.early_limit(is_second);
-        let backwards = limit.is_some_and(|(_, side)| side == Side::Left);
-        let mut total = 0;
-        let mut order: Vec<&Piece> = pieces.iter().collect();
-        if backwards {
-            order.reverse();
-        }
-        for (n, piece) in order.into_iter().enumerate() {
-            tokens.clear();
-            match piece.id {
-                Some(id) => {
-                    tokens.push(Token { id, start: 0, end: piece.text.as_str().len() as u32 });
-                }
-                None => {
-                    let text = piece.text.as_str();
-                    self.model.tokens(&mut workspace.model, text, &mut tokens)?;
-                }
-            }
-            total += tokens.len();
-            encoded.push((self.rows(piece, &tokens, &chars), n));
-            // The reference stops encoding where truncation will cut anyway; added tokens are
-            // encoded already, so they never end it.
-            if piece.id.is_none() && limit.is_some_and(|(most, _)| total >= most) {
-                break;
-            }
-        }
-        if backwards {
-            encoded.reverse();
-        }
         let mut whole = Encoding::default();
-        for (part, _) in encoded {
-            whole.merge_with(part, false);
+        for piece in &pieces {
+            tokens.clear();
+            let text = piece.text.as_str();
+            match piece.id {
+                Some(id) => tokens.push(Token { id, start: 0, end: text.len() as u32 }),
+                None => self.model.tokens(&mut workspace.model, text, &mut tokens)?,
+            }
+            whole.merge_with(self.rows(piece, &tokens, &chars), false);
         }
         if is_second {
             whole.set_sequence(1);
@@ -203,12 +179,15 @@ impl Tokenizer {
     }
 
     fn rows(&self, piece: &Piece, tokens: &[Token], chars: &[u32]) -> Encoding {
+        if let (Some(model), None) = (self.model.as_sentencepiece(), piece.id) {
+            return sentencepiece_rows(model, &piece.text, tokens, chars);
+        }
         let texts = tokens
             .iter()
             .map(|token| match piece.id {
                 // What was found in the text, with the white space that the token took along.
                 Some(_) => piece.text.as_str().to_owned(),
-                None => self.model.vocab().text(token.id).unwrap_or_default().to_owned(),
+                None => self.model.text(*token, piece.text.as_str()).to_owned(),
             })
             .collect();
         let offsets = tokens
@@ -220,6 +199,33 @@ impl Tokenizer {
             .collect();
         Encoding::from_tokens(tokens.iter().map(|token| token.id).collect(), texts, offsets)
     }
+}
+
+/// SentencePiece shows unknown text as it is, and knows a place for what covers nothing.
+fn sentencepiece_rows(
+    model: &SentencePiece,
+    text: &AlignedText,
+    tokens: &[Token],
+    chars: &[u32],
+) -> Encoding {
+    let end = chars.last().map_or(0, |last| last + 1);
+    let to_chars = |at: usize| chars.get(at).copied().unwrap_or(end);
+    let texts = tokens.iter().map(|token| {
+        let range = token.start as usize..token.end as usize;
+        let shown = match token.id == model.unk() {
+            true => text.as_str().get(range),
+            false => model.vocab().text(token.id),
+        };
+        shown.unwrap_or_default().to_owned()
+    });
+    let offsets = tokens.iter().map(|token| {
+        let (start, end) = (token.start as usize, token.end as usize);
+        // What covers nothing lies where the next byte begins.
+        let (first, last) = text.offsets_of(start..end.max(start + 1));
+        (to_chars(first), to_chars(if start == end { first } else { last }))
+    });
+    let (texts, offsets) = (texts.collect(), offsets.collect());
+    Encoding::from_tokens(tokens.iter().map(|token| token.id).collect(), texts, offsets)
 }
 
 /// Cuts a text at the segments; empty pieces vanish, as in the reference.
