@@ -12,6 +12,7 @@ from __future__ import annotations
 from . import errors
 from .encoding import Encoding, EncodingBatch
 from .errors import (
+    AmbiguousDirectory,
     AmbiguousPattern,
     ArtifactError,
     BackendFailure,
@@ -42,12 +43,14 @@ from .factory import (
     create_tokenizer_with_chat_template,
 )
 from .info import TokenizerInfo, get_tokenizer_info
+from .limits import Limits
 from .special import SpecialTokens
 from .tokenizer import BackendInfo, Tokenizer
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AmbiguousDirectory",
     "AmbiguousPattern",
     "ArtifactError",
     "BackendFailure",
@@ -66,6 +69,7 @@ __all__ = [
     "InvalidText",
     "InvalidToken",
     "LimitExceeded",
+    "Limits",
     "LoadError",
     "NoTokenizerInFile",
     "NotATokenizer",

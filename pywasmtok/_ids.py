@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .encoding import Encoding
@@ -15,9 +15,19 @@ if TYPE_CHECKING:
 
     Ids = Sequence[int] | Encoding | array[int] | memoryview | NDArray[numpy.integer[Any]]
 
-__all__ = ["MAX_ID", "Ids", "as_bytes", "as_list", "what_is_wrong"]
+__all__ = [
+    "MAX_ID",
+    "REPLACEMENT",
+    "Ids",
+    "as_bytes",
+    "as_list",
+    "require_known",
+    "what_is_wrong",
+]
 
 MAX_ID = 2**32 - 1
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def as_list(ids: Ids) -> list[int]:
@@ -48,6 +58,13 @@ def as_bytes(ids: Ids) -> bytes:
         return array("I", values).tobytes()
     except (OverflowError, TypeError) as error:
         raise what_is_wrong(values, error) from None
+
+
+def require_known(values: Sequence[int], known: Container[int]) -> None:
+    """Raises for the first id that there is not."""
+    for place, value in enumerate(values):
+        if value not in known:
+            raise InvalidToken(f"ids[{place}] = {value} is no id of this tokenizer")
 
 
 def what_is_wrong(values: Sequence[Any], error: Exception) -> TokenizerError:

@@ -1,4 +1,4 @@
-"""The command `pywasmtok`: encode, decode, inspect, doctor."""
+"""The command `pywasmtok`: encode, decode, inspect, convert, doctor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from . import __version__
 from ._choice import DECODERS, ENCODERS
 from .errors import InvalidArgument, InvalidText, LoadError, SourceNotFound, TokenizerError
 from .factory import create_tokenizer
-from .info import get_tokenizer_info
+from .info import TokenizerInfo, get_tokenizer_info
+from .sources.source import GGUF_COMPAT
+from .special import ROLES
 
 if TYPE_CHECKING:
     from .tokenizer import Tokenizer
@@ -57,16 +59,29 @@ def _parser() -> argparse.ArgumentParser:
     encode.add_argument("--pair", metavar="TEXT", help="a second text, encoded as a pair")
     encode.add_argument("--no-special", action="store_true", help="add no special tokens")
     encode.add_argument("--offsets", action="store_true", help="also the place of each token")
+    encode.add_argument(
+        "--special",
+        choices=("all", "none"),
+        default="all",
+        help="names of special tokens in the text: their ids, or text like any other",
+    )
     _backend_options(encode)
 
     decode = _command(commands, "decode", _decode, "ids to text")
     decode.add_argument("ids", nargs="*", help="numbers, also separated by commas, or a JSON list")
     decode.add_argument("--file", "-f", metavar="PATH", help="read the ids from a file")
     decode.add_argument("--keep-special", action="store_true", help="keep special tokens")
+    decode.add_argument("--unknown-id", choices=("skip", "error", "replace"))
     _backend_options(decode)
 
     inspect = _command(commands, "inspect", _inspect, "what a tokenizer file holds")
     inspect.add_argument("source", nargs="?", default=DEMO, help=f"default: {DEMO}")
+    _source_options(inspect)
+
+    convert = _command(commands, "convert", _convert, "any format to a tokenizer.json")
+    convert.add_argument("source", metavar="IN", help="path, folder or name")
+    convert.add_argument("out", metavar="OUT", help="the file to write, or a folder for it")
+    _source_options(convert)
 
     _command(commands, "doctor", _doctor, "versions, builds, cache, and whether all of it works")
     return parser
@@ -86,6 +101,59 @@ def _backend_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoder", choices=ENCODERS)
     parser.add_argument("--decoder", choices=DECODERS)
     parser.add_argument("--build", help="portable, threads or baseline")
+    _source_options(parser)
+
+
+def _source_options(parser: argparse.ArgumentParser) -> None:
+    """What a file does not say itself; docs/formats.md has each."""
+    group = parser.add_argument_group("about the source")
+    group.add_argument("--pattern", metavar="REGEX", help="for rank files: how text is cut")
+    group.add_argument(
+        "--special-token",
+        metavar="TOKEN=ID",
+        action="append",
+        help="for rank files: a special token; may be repeated",
+    )
+    group.add_argument("--encoding", metavar="NAME", help="for rank files: settles both")
+    group.add_argument("--gguf-compat", choices=GGUF_COMPAT, default=GGUF_COMPAT[0])
+    group.add_argument(
+        "--apply-config",
+        nargs="?",
+        const=True,
+        default=False,
+        choices=(True, "tokens"),
+        help="add what transformers adds; `tokens`: added tokens alone",
+    )
+    group.add_argument("--model-map", metavar="FILE", help="names of models, as TOML")
+    group.add_argument("--revision", help="of a repository of the hub")
+    group.add_argument("--cache-dir", metavar="DIR", help="of the hub")
+    group.add_argument("--offline", action="store_true", default=None, help="download nothing")
+
+
+def _about_source(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "pattern": options.pattern,
+        "special_tokens": _special_tokens(options.special_token),
+        "encoding": options.encoding,
+        "gguf_compat": options.gguf_compat,
+        "apply_config": options.apply_config,
+        "model_map": options.model_map,
+        "revision": options.revision,
+        "cache_dir": options.cache_dir,
+        "offline": options.offline,
+    }
+
+
+def _special_tokens(given: list[str] | None) -> dict[str, int] | None:
+    if given is None:
+        return None
+    tokens = {}
+    for item in given:
+        token, _, number = item.rpartition("=")
+        if not token or not number.isdecimal():
+            raise InvalidArgument(f"--special-token wants TOKEN=ID, not {item!r}")
+        tokens[token] = int(number)
+    return tokens
 
 
 def _open(options: argparse.Namespace) -> Tokenizer:
@@ -94,13 +162,16 @@ def _open(options: argparse.Namespace) -> Tokenizer:
         encoder=options.encoder,
         decoder=options.decoder,
         build=options.build,
+        **_about_source(options),
     )
 
 
 def _encode(options: argparse.Namespace) -> int:
     text = _input(options.text, options.file)
     with _open(options) as tokenizer:
-        encoding = tokenizer.encode(text, options.pair, not options.no_special)
+        encoding = tokenizer.encode(
+            text, options.pair, not options.no_special, special=options.special
+        )
         backend = tokenizer.backend
         answer: dict[str, Any] = {
             "ids": encoding.ids,
@@ -127,7 +198,7 @@ def _decode(options: argparse.Namespace) -> int:
     given = " ".join(options.ids) if options.ids else _input(None, options.file)
     ids = _numbers(given)
     with _open(options) as tokenizer:
-        text = tokenizer.decode(ids, not options.keep_special)
+        text = tokenizer.decode(ids, not options.keep_special, unknown_id=options.unknown_id)
         if options.json:
             return _print_json({"text": text, "backend": tokenizer.backend._asdict()})
     print(text)
@@ -135,15 +206,94 @@ def _decode(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    info = get_tokenizer_info(options.source).as_dict()
+    info = get_tokenizer_info(options.source, **_about_source(options))
     if options.json:
-        return _print_json(info)
-    added = info["pipeline"].pop("added_tokens", None)
-    if added is not None:
-        info["pipeline"]["added_tokens"] = len(added)
-    ids = info["special_tokens"].pop("ids")
-    info["special_tokens"]["ids"] = [f"{number} {token}" for token, number in ids.items()]
-    _print_tree(info)
+        return _print_json(info.as_dict())
+    _print_tree(_on_one_screen(info))
+    return 0
+
+
+def _on_one_screen(info: TokenizerInfo) -> dict[str, Any]:
+    """What a person wants to know, in the order of the questions."""
+    steps = info.pipeline
+    special = info.special_tokens
+    roles = {
+        role: _with_id(token, special.ids)
+        for role in ROLES
+        if (token := getattr(special, role)) is not None
+    }
+    roles |= {role: _with_id(token, special.ids) for role, token in special.more.items()}
+    serves = [f"{side} encodes" for side in (info.encoder,) if side]
+    serves += [f"{side} decodes" for side in (info.decoder,) if side]
+    why = [f"encoding: {info.falls_back}"] if info.falls_back else []
+    why += [f"decoding: {info.decoder_reason}"] if info.decoder_reason else []
+    model = [steps.get("model"), *steps.get("model_flags", ())]
+    return {
+        "source": info.source,
+        "format": f"{info.format} ({info.reason})",
+        "size": None if info.size is None else f"{info.size:,} bytes",
+        "sha256": info.sha256,
+        "chosen": info.chosen,
+        "passed over": info.passed_over,
+        "beside it": info.sidecars,
+        "served by": ", ".join(serves) or "nobody here",
+        "because of": why,
+        "model": ", ".join(filter(None, model)) if steps else None,
+        "vocabulary": _vocabulary(steps),
+        "merges": f"{steps['merges']:,}" if steps.get("merges") else None,
+        "normalizer": steps.get("normalizers"),
+        "split": steps.get("pre_tokenizers"),
+        "adds": steps.get("post_processors"),
+        "decoder": steps.get("decoders"),
+        "truncates to": steps.get("truncation"),
+        "pads": steps.get("padding"),
+        "roles": roles,
+        "eos ids": info.eos_token_ids,
+        "special": [_with_id(token, special.ids) for token in special.additional],
+        "templates": [
+            f"{name} ({size:,} characters)" for name, size in info.chat_templates.items()
+        ],
+        "notes": info.notes,
+    }
+
+
+def _vocabulary(steps: Any) -> str | None:
+    if not steps:
+        return None
+    added = len(steps["added_tokens"])
+    return f"{steps['vocab_size_with_added']:,} tokens, {added:,} of them added"
+
+
+def _with_id(token: str, ids: Any) -> str:
+    return f"{token} = {ids[token]}" if token in ids else f"{token} (not in the vocabulary)"
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from .conversion import convert
+    from .sources import Request, read_source
+
+    request = Request(**_about_source(options)).checked()
+    found = read_source(options.source, request)
+    converted = convert(found.data, found.options(request), found.name)
+    out = options.out
+    if os.path.isdir(out):
+        out = os.path.join(out, "tokenizer.json")
+    try:
+        with open(out, "wb") as stream:
+            stream.write(converted.document)
+    except OSError as error:
+        raise LoadError(f"cannot be written: {error.strerror}", source=out) from error
+    answer = {
+        "source": found.name,
+        "out": out,
+        "bytes": len(converted.document),
+        "differences": list(converted.differences),
+    }
+    if options.json:
+        return _print_json(answer)
+    print(f"{found.name} -> {out} ({len(converted.document):,} bytes)")
+    for name in converted.differences:
+        print(f"differs: {name}")
     return 0
 
 

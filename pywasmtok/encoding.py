@@ -41,7 +41,9 @@ class DetailSource(Protocol):
     @property
     def name(self) -> str: ...
 
-    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details: ...
+    def details(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
+    ) -> Details: ...
 
 
 class Encoding(Sequence[int]):
@@ -51,21 +53,23 @@ class Encoding(Sequence[int]):
     copying; `.ids` makes a list on demand. Tokens, offsets and masks are computed on first access.
     """
 
-    __slots__ = ("_data", "_details", "_list", "_pair", "_source", "_special", "_text")
+    __slots__ = ("_data", "_details", "_list", "_names", "_pair", "_source", "_special", "_text")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917
         self,
         data: bytes,
         source: DetailSource,
         text: str,
         pair: str | None,
         add_special_tokens: bool,
+        special_is_text: bool = False,
     ) -> None:
         self._data = data
         self._source = source
         self._text = text
         self._pair = pair
         self._special = add_special_tokens
+        self._names = special_is_text
         self._list: list[int] | None = None
         self._details: Details | None = None
 
@@ -152,7 +156,7 @@ class Encoding(Sequence[int]):
     def _detail(self) -> Details:
         details = self._details
         if details is None:
-            details = self._source.details(self._text, self._pair, self._special)
+            details = self._source.details(self._text, self._pair, self._special, self._names)
             self._details = details
         return details
 
@@ -196,7 +200,9 @@ class _Settled(NamedTuple):
     name: str
     known: Details
 
-    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details:
+    def details(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
+    ) -> Details:
         return self.known
 
 
@@ -207,24 +213,31 @@ def _restore(data: bytes, name: str, details: Details) -> Encoding:
 class EncodingBatch(Sequence[Encoding]):
     """Encodings that share one flat u32 buffer: item n owns `buffer[bounds[n]:bounds[n + 1]]`."""
 
-    __slots__ = ("_bounds", "_data", "_sources", "_special", "_texts")
+    __slots__ = ("_bounds", "_data", "_names", "_sources", "_special", "_texts")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917
         self,
         data: bytes,
         bounds: bytes,
         sources: DetailSource | list[DetailSource],
         texts: Sequence[str | tuple[str, str]],
         add_special_tokens: bool,
+        special_is_text: bool = False,
     ) -> None:
         self._data = data
         self._bounds = bounds
         self._sources = sources
         self._texts = texts
         self._special = add_special_tokens
+        self._names = special_is_text
 
     @classmethod
-    def join(cls, encodings: Sequence[Encoding], add_special_tokens: bool) -> EncodingBatch:
+    def join(
+        cls,
+        encodings: Sequence[Encoding],
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+    ) -> EncodingBatch:
         """One batch out of encodings that were made one by one."""
         from array import array
 
@@ -235,6 +248,7 @@ class EncodingBatch(Sequence[Encoding]):
             [item._source for item in encodings],
             [item._text if item._pair is None else (item._text, item._pair) for item in encodings],
             add_special_tokens,
+            special_is_text,
         )
 
     @property
@@ -282,7 +296,7 @@ class EncodingBatch(Sequence[Encoding]):
         text, pair = (item, None) if isinstance(item, str) else item
         source = self._sources[place] if isinstance(self._sources, list) else self._sources
         data = self._data[start * ID_BYTES : end * ID_BYTES]
-        return Encoding(data, source, text, pair, self._special)
+        return Encoding(data, source, text, pair, self._special, self._names)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EncodingBatch):
@@ -293,7 +307,7 @@ class EncodingBatch(Sequence[Encoding]):
         return hash((self._data, self._bounds))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (EncodingBatch.join, (list(self), self._special))
+        return (EncodingBatch.join, (list(self), self._special, self._names))
 
     def __repr__(self) -> str:
         return f"<EncodingBatch of {len(self)} texts, {len(self.buffer)} ids>"

@@ -9,6 +9,7 @@
     │   ├── NotATokenizer         something else: a configuration, HTML, weights
     │   ├── UnknownFormat         nothing known about its first bytes
     │   ├── InvalidFile           breaks the rules of its own format
+    │   ├── AmbiguousDirectory    a folder with several files that could be meant
     │   ├── AmbiguousPattern      a rank file that does not say how to cut text
     │   └── NoTokenizerInFile     a good file (of weights, say) without a tokenizer
     ├── Unsupported               valid, but not served exactly (`.feature` says what)
@@ -32,6 +33,7 @@ to do).
 from __future__ import annotations
 
 __all__ = [
+    "AmbiguousDirectory",
     "AmbiguousPattern",
     "ArtifactError",
     "BackendFailure",
@@ -136,6 +138,10 @@ class UnknownFormat(LoadError):
 
 class InvalidFile(LoadError):
     kind = "invalid_file"
+
+
+class AmbiguousDirectory(LoadError):
+    kind = "ambiguous_directory"
 
 
 class AmbiguousPattern(LoadError):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
+from collections.abc import Mapping
 
 from ._choice import choose_decoder, choose_encoder
-from ._source import MOCK, SourceLike, read_file, read_source
 from .backends import Backend, Hybrid
 from .backends.core import CoreBackend
 from .backends.hf import HFBackend
 from .backends.hybrid import reason_of, with_second_refusal
 from .backends.mock import MockBackend
+from .conversion import Conversion
 from .errors import (
     BackendFailure,
     BackendUnavailable,
@@ -19,6 +22,8 @@ from .errors import (
     TokenizerError,
     Unsupported,
 )
+from .limits import Limits
+from .sources import MOCK, Request, Source, SourceLike, read_file, read_source
 from .tokenizer import Options, Recipe, Tokenizer
 
 __all__ = [
@@ -29,9 +34,12 @@ __all__ = [
 
 log = logging.getLogger("pywasmtok")
 
-
 # What the core may answer to a file that is good: the file is then offered to HuggingFace.
 CANNOT_SERVE = (Unsupported, HostError, BackendFailure, BackendUnavailable)
+
+TOKENIZER_JSON = "tokenizer.json"
+
+_TO_FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"([^"\\]*)"')
 
 
 def create_tokenizer(
@@ -41,11 +49,24 @@ def create_tokenizer(
     decoder: str | None = None,
     build: str | None = None,
     preload: bool = False,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    encoding: str | None = None,
+    gguf_compat: str = "llama.cpp",
+    apply_config: bool | str = False,
+    model_map: Mapping[str, str] | SourceLike | None = None,
+    limits: Limits | None = None,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: SourceLike | None = None,
+    offline: bool | None = None,
 ) -> Tokenizer:
-    """A tokenizer from a `tokenizer.json`, a folder that holds one, or `"builtin:demo"`.
+    """A tokenizer from a file of any format, its folder, the name of a model, or a hub repository.
 
-    source   a path as str, bytes or Path (its name need not be UTF-8). A str that starts with
-             `builtin:` or equals `mock://` is no path; wrap it in Path to make it one.
+    source   a path as str, bytes or Path (its name need not be UTF-8): a file, or a folder, out of
+             which the best file is taken. What exists is a path; another str may be the name of a
+             model or an encoding ("gpt-4o", "cl100k_base"), a repository ("org/name"), or
+             `builtin:demo`. Wrap a str in Path to have it taken for a path only.
     encoder  "auto": the core, and HuggingFace for what the core refuses; "core": the core or an
              error; "hf": HuggingFace alone. None: the environment (PYWASMTOK_ENCODER, then
              DYN_TOKENIZER), then "auto".
@@ -53,11 +74,37 @@ def create_tokenizer(
              (PYWASMTOK_DECODER), then "hf".
     build    the build of the core: "portable", "threads" or "baseline". None: the default one.
     preload  builds HuggingFace's tokenizer now rather than on the first decode.
+
+    For rank files, which do not say it themselves:
+    pattern         the regular expression that cuts text into pieces
+    special_tokens  special tokens and their ids
+    encoding        the name of a known encoding, which settles both
+
+    gguf_compat   for GGUF files: "llama.cpp" or "hf", whose answers to give
+    apply_config  adds what transformers reads from the files beside the tokenizer. True: added
+                  tokens, and add_bos_token and add_eos_token; "tokens": added tokens alone
+    model_map     names of models and what they stand for, before the built-in table; also the path
+                  of a TOML file
+    limits        bounds on what a file may ask for
+    revision, token, cache_dir, offline   for the hub, as in huggingface_hub
     """
     options = _options(encoder, decoder, build, preload)
+    request = Request(
+        pattern,
+        special_tokens,
+        encoding,
+        gguf_compat,
+        apply_config,
+        model_map,
+        limits,
+        revision,
+        token,
+        cache_dir,
+        offline,
+    ).checked()
     if source == MOCK:
         return from_recipe(Recipe(b"", MOCK, options._replace(encoder="mock", decoder="mock")))
-    return from_recipe(Recipe(*read_source(source), options))
+    return from_source(read_source(source, request), request, options)
 
 
 def create_tokenizer_from_file(
@@ -67,10 +114,19 @@ def create_tokenizer_from_file(
     decoder: str | None = None,
     build: str | None = None,
     preload: bool = False,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    encoding: str | None = None,
+    gguf_compat: str = "llama.cpp",
+    apply_config: bool | str = False,
+    limits: Limits | None = None,
 ) -> Tokenizer:
-    """Like `create_tokenizer`, for exactly this file: no folder, no scheme."""
+    """Like `create_tokenizer`, for exactly this file: no folder, no scheme, no name."""
     options = _options(encoder, decoder, build, preload)
-    return from_recipe(Recipe(*read_file(path), options))
+    request = Request(
+        pattern, special_tokens, encoding, gguf_compat, apply_config, limits=limits
+    ).checked()
+    return from_source(read_file(path, request), request, options)
 
 
 def create_tokenizer_with_chat_template(
@@ -98,44 +154,119 @@ def _known_build(build: str | None) -> str | None:
     return build
 
 
+def from_source(source: Source, request: Request, options: Options) -> Tokenizer:
+    load = source.options(request)
+    return from_recipe(Recipe(source.data, source.name, options, load, source.sidecars))
+
+
 def from_recipe(recipe: Recipe) -> Tokenizer:
     if recipe.options.encoder == "mock":
         mock = MockBackend()
-        return Tokenizer(Hybrid(mock, mock, source=recipe.source), recipe, build=None)
-    hybrid, build = _join(recipe.data, recipe.source, recipe.options)
+        hybrid = Hybrid(mock, mock, source=recipe.source)
+        return Tokenizer(hybrid, recipe, build=None, file_format="mock")
+    hybrid, build, file_format = _join(recipe)
     if recipe.options.preload and isinstance(hybrid.decoder, HFBackend):
         hybrid.decoder.load()
-    return Tokenizer(hybrid, recipe, build=build)
+    return Tokenizer(hybrid, recipe, build=build, file_format=file_format)
 
 
-def _join(data: bytes, source: str, options: Options) -> tuple[Hybrid, str | None]:
-    """The two halves, and the build of the core if it takes part."""
-    hf = HFBackend(data, source)
+def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
+    """The two halves, the build of the core if it takes part, and the format of the file."""
+    data, source, options, load, _ = recipe
     core: CoreBackend | None = None
-    reason: str | None = None
+    refusal: TokenizerError | None = None
     must_be_core = "core" in (options.encoder, options.decoder)
     if must_be_core or options.encoder == "auto":
         try:
-            core = CoreBackend.load(data, build=options.build, source=source)
+            core = CoreBackend.load(data, build=options.build, source=source, options=load)
         except CANNOT_SERVE as error:
-            if must_be_core or not _hf_may_read(error):
+            if must_be_core or not _hf_may_read(error, data, load):
                 raise
-            reason = _fall_back(hf, error, source)
+            refusal = error
+    file_format = core.info["format"] if core is not None else _format_of(data, load)
+    if file_format == TOKENIZER_JSON and "config" not in _keys(load):
+        hybrid = _with_the_same_file(core, refusal, recipe)
+    else:
+        hybrid = _with_a_conversion(core, recipe)
+    return hybrid, core.build if core is not None else None, file_format
+
+
+def _with_the_same_file(
+    core: CoreBackend | None, refusal: TokenizerError | None, recipe: Recipe
+) -> Hybrid:
+    """Both libraries read the file as it is."""
+    data, source, options, _, _ = recipe
+    hf = HFBackend(data, source)
+    reason = None if refusal is None else _fall_back(hf, refusal, source)
     encoder: Backend = hf if core is None or options.encoder == "hf" else core
     decoder: Backend = core if core is not None and options.decoder == "core" else hf
     if encoder is hf:
         hf.load()
-        log.info("Using HuggingFace tokenizer backend")
-    elif core is not None:
-        log.info("Using core tokenizer backend (%s)", core.build)
+    _say_who_encodes(encoder)
     fallback = hf if encoder is not hf and options.encoder == "auto" else None
-    hybrid = Hybrid(encoder, decoder, fallback=fallback, reason=reason, source=source)
-    return hybrid, core.build if core is not None else None
+    return Hybrid(encoder, decoder, fallback=fallback, reason=reason, source=source)
 
 
-def _hf_may_read(error: TokenizerError) -> bool:
-    """HuggingFace reads tokenizer.json and nothing else."""
-    return not (error.feature or "").startswith("format:")
+def _with_a_conversion(core: CoreBackend | None, recipe: Recipe) -> Hybrid:
+    """HuggingFace gets what the core made of the file, as far as that says the same."""
+    data, source, options, load, _ = recipe
+    conversion = Conversion(data, load, source)
+    # What can be decoded alike may be encoded otherwise: only the encoder asks for both.
+    hf_encodes = HFBackend(conversion.encoder_document, source)
+    hf_decodes = HFBackend(conversion.document, source)
+
+    def chosen_decoder() -> tuple[Backend, str | None]:
+        why_not = conversion.why_not("decode")
+        if why_not is None:
+            return hf_decodes, None
+        served = core or CoreBackend.load(data, build=options.build, source=source, options=load)
+        return served, why_not
+
+    encoder: Backend = hf_encodes if core is None or options.encoder == "hf" else core
+    if encoder is hf_encodes:
+        hf_encodes.load()
+    _say_who_encodes(encoder)
+    fallback = hf_encodes if encoder is core and options.encoder == "auto" else None
+    wants_core = core is not None and options.decoder == "core"
+    decoder = core if core is not None and wants_core else chosen_decoder
+    return Hybrid(encoder, decoder, fallback=fallback, source=source)
+
+
+def _say_who_encodes(encoder: Backend) -> None:
+    if isinstance(encoder, CoreBackend):
+        log.info("Using core tokenizer backend (%s)", encoder.build)
+    else:
+        log.info("Using HuggingFace tokenizer backend")
+
+
+def _keys(load: bytes) -> set[str]:
+    return set(json.loads(load)) if load else set()
+
+
+def _format_of(data: bytes, load: bytes) -> str:
+    """Where the core has not read the file. Of the formats that start with a brace all but one are
+    for HuggingFace, and asking the core's detector would load what was not asked for."""
+    if "parts" in _keys(load):
+        return "vocab+merges"
+    start = _TO_FIRST_KEY.match(data)
+    if start is not None and start[1] != b"config":
+        return TOKENIZER_JSON
+    from . import _host
+
+    try:
+        return str(_host.detect(data)["format"])
+    except TokenizerError:
+        # HuggingFace has its say about what this is not.
+        return TOKENIZER_JSON
+
+
+def _hf_may_read(error: TokenizerError, data: bytes, load: bytes) -> bool:
+    """HuggingFace reads tokenizer.json and nothing else, and no instructions beside it."""
+    if (error.feature or "").startswith("format:") or "config" in _keys(load):
+        return False
+    return isinstance(error, HostError | BackendUnavailable) or (
+        _format_of(data, load) == TOKENIZER_JSON
+    )
 
 
 def _fall_back(hf: HFBackend, error: TokenizerError, source: str) -> str:

@@ -1,4 +1,4 @@
-"""What a file holds and who would serve it, without keeping a tokenizer."""
+"""What a source holds and who would serve it, without keeping a tokenizer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from ._source import MOCK, SourceLike, read_source
 from .backends.core import CoreBackend
 from .backends.hf import HFBackend
 from .backends.hybrid import reason_of
 from .backends.mock import MockBackend
+from .conversion import Conversion
 from .errors import BackendUnavailable, HostError, TokenizerError, Unsupported
+from .limits import Limits
+from .sources import MOCK, Request, Source, SourceLike, read_source
 from .special import SpecialTokens
 
 __all__ = ["TokenizerInfo", "get_tokenizer_info"]
@@ -25,12 +27,29 @@ class TokenizerInfo:
     reason: str
     """Why it was recognised as that format."""
     size: int | None
-    """Bytes. None for a file that was recognised without reading all of it."""
+    """Bytes of the file."""
     sha256: str | None
+    """Of the bytes that were read; of a GGUF file these end before the tensors."""
     encoder: str | None
     """Who would encode: `core`, `hf`, `mock`; None: nobody here."""
     falls_back: str | None = None
     """What the core lacks for this file, such as `normalizer:Precompiled`."""
+    decoder: str | None = None
+    """Who would decode by default."""
+    decoder_reason: str | None = None
+    """Why it is not HuggingFace."""
+    chosen: str | None = None
+    """The file that was taken out of a folder."""
+    passed_over: tuple[str, ...] = ()
+    """The others, and why not."""
+    sidecars: tuple[str, ...] = ()
+    """Configurations beside it that were read."""
+    chat_templates: Mapping[str, int] = field(default_factory=dict)
+    """Name and length in characters of each."""
+    eos_token_ids: tuple[int, ...] = ()
+    """Ids that end a text, as the model's configurations say."""
+    notes: tuple[str, ...] = ()
+    """What the reader had to assume, and what is wrong with the files beside it."""
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     """Model, steps and counts, as the core reports them; empty where it refuses the file."""
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
@@ -40,50 +59,115 @@ class TokenizerInfo:
         return asdict(self)
 
 
-def get_tokenizer_info(source: SourceLike) -> TokenizerInfo:
-    """Recognises a file and looks inside. What is no tokenizer raises the error that loading it
-    would; a tokenizer that the core cannot serve is described as far as possible."""
+def get_tokenizer_info(
+    source: SourceLike,
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    encoding: str | None = None,
+    gguf_compat: str = "llama.cpp",
+    apply_config: bool | str = False,
+    model_map: Mapping[str, str] | SourceLike | None = None,
+    limits: Limits | None = None,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: SourceLike | None = None,
+    offline: bool | None = None,
+) -> TokenizerInfo:
+    """Recognises a source, as `create_tokenizer` takes it, and looks inside. What is no tokenizer
+    raises the error that loading it would; a tokenizer that the core cannot serve is described as
+    far as possible."""
     if source == MOCK:
-        return TokenizerInfo(
-            MOCK, "mock", "its name", 0, None, "mock", special_tokens=MockBackend().special_tokens()
-        )
+        mock = MockBackend().special_tokens()
+        return TokenizerInfo(MOCK, "mock", "its name", 0, None, "mock", special_tokens=mock)
+    request = Request(
+        pattern,
+        special_tokens,
+        encoding,
+        gguf_compat,
+        apply_config,
+        model_map,
+        limits,
+        revision,
+        token,
+        cache_dir,
+        offline,
+    ).checked()
+    return describe(read_source(source, request), request)
+
+
+def describe(found: Source, request: Request) -> TokenizerInfo:
+    load = found.options(request)
+    facts = _facts(found)
     try:
-        data, name = read_source(source)
-    except Unsupported as error:
-        file_format = (error.feature or "").removeprefix("format:")
-        return TokenizerInfo(
-            error.source or "", file_format, error.message, None, None, None, error.feature
-        )
-    found = _detect(data)
-    known = (name, found["format"], found["reason"], len(data), sha256(data).hexdigest())
-    try:
-        core = CoreBackend.load(data, build=None, source=name)
+        core = CoreBackend.load(found.data, build=None, source=found.name, options=load)
     except (Unsupported, HostError, BackendUnavailable) as error:
-        return _without_core(known, data, error)
+        return _without_core(facts, found, error)
     try:
+        pipeline = dict(core.info)
+        facts["notes"] += tuple(pipeline.pop("notes", ()))
+        inside = {name: len(text) for name, text in pipeline.pop("chat_templates", ())}
+        # A file of its own beside the tokenizer counts before what the tokenizer holds.
+        facts["chat_templates"] = inside | facts["chat_templates"]
+        facts["format"] = pipeline["format"]
+        roles = found.sidecars.roles()
+        special = core.special_tokens().completed(roles, core.token_to_id)
+        decoder_reason = None
+        if facts["format"] != "tokenizer.json":
+            decoder_reason = Conversion(found.data, load, found.name).why_not("decode")
         return TokenizerInfo(
-            *known, "core", pipeline=core.info(), special_tokens=core.special_tokens()
+            **facts,
+            encoder="core",
+            decoder="hf" if decoder_reason is None else "core",
+            decoder_reason=decoder_reason,
+            pipeline=pipeline,
+            special_tokens=special,
         )
     finally:
         core.close()
 
 
-def _detect(data: bytes) -> dict[str, Any]:
+def _facts(found: Source) -> dict[str, Any]:
+    """What is known before the file is read as what it is."""
+    verdict = _detect(found)
+    return {
+        "source": found.name,
+        "format": verdict["format"],
+        "reason": verdict["reason"],
+        "size": len(found.data) if found.size is None else found.size,
+        "sha256": sha256(found.data).hexdigest(),
+        "chosen": found.chosen,
+        "passed_over": found.passed_over,
+        "sidecars": found.sidecars.files,
+        "chat_templates": {name: len(text) for name, text in found.sidecars.templates.items()},
+        "eos_token_ids": found.sidecars.eos_token_ids(),
+        "notes": found.sidecars.problems,
+    }
+
+
+def _detect(found: Source) -> dict[str, Any]:
+    if found.parts:
+        names = " and ".join(name for name, _ in found.parts)
+        return {"format": "vocab+merges", "reason": f"{names} side by side"}
     from . import _host
 
     try:
-        return _host.detect(data)
+        return _host.detect(found.data)
     except (HostError, BackendUnavailable) as error:
         return {"format": "unknown", "reason": f"the core is not available: {error.message}"}
+    except TokenizerError as error:
+        error.source = found.name
+        raise
 
 
-def _without_core(
-    known: tuple[str, str, str, int, str], data: bytes, error: TokenizerError
-) -> TokenizerInfo:
+def _without_core(facts: dict[str, Any], found: Source, error: TokenizerError) -> TokenizerInfo:
     missing = reason_of(error)
-    hf = HFBackend(data, known[0])
+    hf = HFBackend(found.data, found.name)
     try:
         hf.load()
     except TokenizerError:
-        return TokenizerInfo(*known, None, falls_back=missing)
-    return TokenizerInfo(*known, "hf", falls_back=missing, special_tokens=hf.special_tokens())
+        return TokenizerInfo(**facts, encoder=None, falls_back=missing)
+    special = hf.special_tokens().completed(found.sidecars.roles(), hf.token_to_id)
+    return TokenizerInfo(
+        **facts, encoder="hf", decoder="hf", falls_back=missing, special_tokens=special
+    )

@@ -11,6 +11,7 @@ from .backends import Backend, Hybrid, TextPair
 from .backends.base import check_text, what_is_wrong_with
 from .encoding import Encoding, EncodingBatch
 from .errors import InvalidArgument, InvalidText, TokenizerClosed
+from .sources.sidecars import NO_SIDECARS, Sidecars
 
 if TYPE_CHECKING:
     from ._ids import Ids
@@ -31,6 +32,8 @@ class BackendInfo(NamedTuple):
     fell back. None: nothing ever did."""
     build: str | None
     """The build of the core that takes part, if it does."""
+    decoder_reason: str | None = None
+    """Why the core decodes where HuggingFace was to: what a tokenizer.json cannot say."""
 
 
 class Options(NamedTuple):
@@ -48,6 +51,9 @@ class Recipe(NamedTuple):
     data: bytes
     source: str
     options: Options
+    load: bytes = b""
+    """Load options of the core, as JSON."""
+    sidecars: Sidecars = NO_SIDECARS
 
 
 class Tokenizer:
@@ -56,44 +62,82 @@ class Tokenizer:
     Made by `create_tokenizer`. Every error is a `TokenizerError`.
     """
 
-    def __init__(self, backend: Hybrid, recipe: Recipe, *, build: str | None) -> None:
+    def __init__(
+        self,
+        backend: Hybrid,
+        recipe: Recipe,
+        *,
+        build: str | None,
+        file_format: str = "tokenizer.json",
+    ) -> None:
         self._backend: Backend = backend
         self._hybrid = backend
         self._recipe = recipe
         self._build = build
+        self._format = file_format
+        self._unknown = habit_of(file_format)
         self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
 
     def encode(
-        self, text: str, pair: str | None = None, add_special_tokens: bool = True
+        self,
+        text: str,
+        pair: str | None = None,
+        add_special_tokens: bool = True,
+        *,
+        special: str = "all",
     ) -> Encoding:
-        """The ids of a text, or of a pair of texts joined as the file's post-processor says."""
+        """The ids of a text, or of a pair of texts joined as the file's post-processor says.
+
+        `special="all"`: the name of a special token in the text becomes its id, as in the
+        reference; `"none"`: it is text like any other, which is what text of strangers needs.
+        """
         if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
             check_text(text, pair)
+        special_is_text = special != "all" and _names_are_text(special)
         try:
-            return self._backend.encode(text, pair, add_special_tokens)
+            return self._backend.encode(text, pair, add_special_tokens, special_is_text)
         except InvalidText as error:
             texts = [text] if pair is None else [(text, pair)]
             raise what_is_wrong_with(texts) or error from None
 
     def encode_batch(
-        self, texts: Iterable[str | TextPair], add_special_tokens: bool = True
+        self,
+        texts: Iterable[str | TextPair],
+        add_special_tokens: bool = True,
+        *,
+        special: str = "all",
     ) -> EncodingBatch:
         """Many texts, or pairs of texts, at once: ids in one flat buffer."""
         items = _items(texts)
+        special_is_text = special != "all" and _names_are_text(special)
         try:
-            return self._backend.encode_batch(items, add_special_tokens)
+            return self._backend.encode_batch(items, add_special_tokens, special_is_text)
         except InvalidText as error:
             raise what_is_wrong_with(items) or error from None
 
-    def decode(self, ids: Ids, skip_special_tokens: bool = True) -> str:
-        """The text of ids: a list, an Encoding, a numpy array, an array or a memoryview."""
-        return self._backend.decode(ids, skip_special_tokens)
+    def decode(
+        self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
+    ) -> str:
+        """The text of ids: a list, an Encoding, a numpy array, an array or a memoryview.
 
-    def decode_batch(self, lists: Iterable[Ids], skip_special_tokens: bool = True) -> list[str]:
+        `unknown_id` says what becomes of an id that there is not: `"skip"`, `"error"`, or
+        `"replace"` (U+FFFD). None: what the reference of the file's format does.
+        """
+        unknown = self._unknown if unknown_id is None else check_unknown(unknown_id)
+        return self._backend.decode(ids, skip_special_tokens, unknown)
+
+    def decode_batch(
+        self,
+        lists: Iterable[Ids],
+        skip_special_tokens: bool = True,
+        *,
+        unknown_id: str | None = None,
+    ) -> list[str]:
         if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
             raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
-        return self._backend.decode_batch(list(lists), skip_special_tokens)
+        unknown = self._unknown if unknown_id is None else check_unknown(unknown_id)
+        return self._backend.decode_batch(list(lists), skip_special_tokens, unknown)
 
     def token_to_id(self, token: str) -> int | None:
         """None for a token that the vocabulary does not have."""
@@ -130,10 +174,12 @@ class Tokenizer:
 
     @property
     def special_tokens(self) -> SpecialTokens:
-        """The special tokens that the file names, never guessed."""
+        """The special tokens that the file, or a configuration beside it, names; never guessed."""
         tokens = self._special_tokens
         if tokens is None:
-            tokens = self._special_tokens = self._backend.special_tokens()
+            stated = self._backend.special_tokens()
+            roles = self._recipe.sidecars.roles()
+            tokens = self._special_tokens = stated.completed(roles, self._backend.token_to_id)
         return tokens
 
     @property
@@ -144,12 +190,18 @@ class Tokenizer:
             decoder=hybrid.decoder.name,
             reason=hybrid.reason,
             build=self._build,
+            decoder_reason=hybrid.decoder_reason,
         )
 
     @property
     def fallbacks(self) -> dict[str, int]:
         """How many calls HuggingFace answered in place of the core, by reason."""
         return self._hybrid.refused
+
+    @property
+    def format(self) -> str:
+        """What kind of file this was made from, such as `tokenizer.json`, `gguf`, `tiktoken`."""
+        return self._format
 
     @property
     def source(self) -> str:
@@ -197,6 +249,28 @@ def _recreate(recipe: Recipe) -> Tokenizer:
     from .factory import from_recipe
 
     return from_recipe(recipe)
+
+
+# What the library that a format belongs to does with an id that there is not.
+_HABITS = {"tokenizer.json": "skip", "vocab+merges": "skip", "mock": "skip"}
+
+
+def habit_of(file_format: str) -> str:
+    """`tokenizers` leaves such ids out; tiktoken, sentencepiece, mistral-common and llama.cpp
+    raise."""
+    return _HABITS.get(file_format, "error")
+
+
+def check_unknown(unknown_id: str) -> str:
+    if unknown_id not in ("skip", "error", "replace"):
+        raise InvalidArgument(f"unknown_id={unknown_id!r} is none of skip, error, replace")
+    return unknown_id
+
+
+def _names_are_text(special: object) -> bool:
+    if special == "none":
+        return True
+    raise InvalidArgument(f"special={special!r} is neither 'all' nor 'none'")
 
 
 def _items(texts: Iterable[str | TextPair]) -> list[str | TextPair]:

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import HostUnsupported, TokenizerError
 from . import abi, artifacts
-from .tokenizer import CoreTokenizer, parsed
+from .tokenizer import CoreTokenizer, parsed, parsed_names
 
 if TYPE_CHECKING:
-    from .instance import FullEncoding
+    from .instance import FullEncoding, Instance
 
-__all__ = ["CoreTokenizer", "FullEncoding", "builds", "describe", "detect", "load_tokenizer"]
+__all__ = [
+    "CoreTokenizer",
+    "FullEncoding",
+    "builds",
+    "convert",
+    "describe",
+    "detect",
+    "extent",
+    "load_tokenizer",
+]
 
 # What a file is shows in its first bytes; it need not cross into the sandbox whole.
 _DETECT_BYTES: Final = 64 * 1024
@@ -52,16 +61,40 @@ def load_with(
 
 def detect(data: bytes, *, build: str | None = None) -> dict[str, Any]:
     """What the first bytes of a file say that it is."""
+    return parsed(_alone(build).detect(bytes(data[:_DETECT_BYTES])))
+
+
+def convert(
+    data: bytes, options: bytes = b"", *, build: str | None = None
+) -> tuple[bytes, list[str]]:
+    """The file as a tokenizer.json that HuggingFace loads, and the names of what gives other
+    results there than here. `options` as in `load_tokenizer`."""
+    file, differences = _alone(build).convert(bytes(data), options)
+    return file, parsed_names(differences)
+
+
+def extent(prefix: bytes, *, build: str | None = None) -> dict[str, Any]:
+    """How much of a file its reader needs, judged by its first bytes.
+
+    With `complete`, its first `bytes` bytes (None: all of it); otherwise at least `bytes` bytes of
+    it are needed to say more, or all if it is shorter. A file of model weights is gigabytes, its
+    tokenizer the first few megabytes of them.
+    """
+    return parsed(_alone(build).extent(bytes(prefix)))
+
+
+def _alone(build: str | None) -> Instance:
+    """An instance for one call. Strangers' files go through the build that shares nothing,
+    whatever serves the tokenizers."""
     refuse_subinterpreter()
     from . import core, thread_stack
     from .instance import Instance
 
     thread_stack.require()
-    # Strangers' files go through the build that shares nothing, whatever serves the tokenizers.
     shared = artifacts.named(build) == artifacts.SHARED
     instance = Instance(core.open_core(artifacts.DEFAULT if shared else build))
     instance.open_session()
-    return parsed(instance.detect(bytes(data[:_DETECT_BYTES])))
+    return instance
 
 
 def builds() -> list[str]:

@@ -38,6 +38,8 @@ ENCODE_ADD_SPECIAL_TOKENS: Final = 1
 ENCODE_DETAILS: Final = 2
 ENCODE_SPECIAL_IS_TEXT: Final = 4
 DECODE_SKIP_SPECIAL_TOKENS: Final = 1
+DECODE_UNKNOWN_IS_ERROR: Final = 2
+DECODE_UNKNOWN_IS_REPLACED: Final = 4
 VOCAB_WITH_ADDED_TOKENS: Final = 1
 ERROR_EMPTY_FILE: Final = 1
 ERROR_GIT_LFS_POINTER: Final = 2
@@ -94,6 +96,8 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "pwt_vocab": (3, 1),
     "pwt_info": (2, 1),
     "pwt_detect": (2, 1),
+    "pwt_convert": (3, 1),
+    "pwt_extent": (2, 1),
     "pwt_panic_ptr": (0, 1),
     "pwt_panic_len": (0, 1),
     "pwt_memory_new": (1, 1),

@@ -236,6 +236,18 @@ class Instance:
         self.put(start_of_file)
         return self._text(self.counted("pwt_detect", self._session, len(start_of_file)))
 
+    def convert(self, file: bytes, options: bytes) -> tuple[bytes, bytes]:
+        """A tokenizer.json, and a JSON list of where it differs from the file."""
+        self.put(file, options)
+        length = self.counted("pwt_convert", self._session, len(file), len(options))
+        text = self._text(length)
+        start, middle, end = memoryview(self._bounds(2, length)).cast("I").tolist()
+        return text[start:middle], text[middle:end]
+
+    def extent(self, prefix: bytes) -> bytes:
+        self.put(prefix)
+        return self._text(self.counted("pwt_extent", self._session, len(prefix)))
+
     # Calls.
 
     def call(self, name: str, *arguments: int) -> int:

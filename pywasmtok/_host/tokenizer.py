@@ -26,6 +26,13 @@ LONG_INPUT: Final = 64 * 1024
 BATCH_BYTES: Final = 16 * 1024 * 1024
 
 _ADD: Final = abi.ENCODE_ADD_SPECIAL_TOKENS
+_NAMES_ARE_TEXT: Final = abi.ENCODE_SPECIAL_IS_TEXT
+
+_UNKNOWN: Final = {
+    "skip": 0,
+    "error": abi.DECODE_UNKNOWN_IS_ERROR,
+    "replace": abi.DECODE_UNKNOWN_IS_REPLACED,
+}
 
 
 class CoreTokenizer:
@@ -45,7 +52,9 @@ class CoreTokenizer:
         self._require_stack = thread_stack.require
         self._interrupt = interrupt
 
-    def encode_ids(self, text: str, add_special_tokens: bool = True) -> bytes:
+    def encode_ids(
+        self, text: str, add_special_tokens: bool = True, special_is_text: bool = False
+    ) -> bytes:
         try:
             data = text.encode()
         except UnicodeEncodeError as error:
@@ -53,6 +62,8 @@ class CoreTokenizer:
         except AttributeError:
             raise status.not_text(text) from None
         flags = _ADD if add_special_tokens else 0
+        if special_is_text:
+            flags |= _NAMES_ARE_TEXT
         if len(data) >= LONG_TEXT:
             ids: bytes = self._long(lambda one: one.encode_ids(data, flags))
             return ids
@@ -75,9 +86,11 @@ class CoreTokenizer:
             self._pool.attend()
         return ids
 
-    def encode_pair_ids(self, text: str, pair: str, add_special_tokens: bool) -> bytes:
+    def encode_pair_ids(
+        self, text: str, pair: str, add_special_tokens: bool, special_is_text: bool = False
+    ) -> bytes:
         first, second = _utf8(text, "text"), _utf8(pair, "pair")
-        flags = _ADD if add_special_tokens else 0
+        flags = _flags(add_special_tokens, special_is_text)
         ids: bytes = self._run(
             len(first) + len(second),
             lambda one: one.encode_pair_ids(first, second, flags),
@@ -85,20 +98,26 @@ class CoreTokenizer:
         )
         return ids
 
-    def encode_full(self, text: str, pair: str | None, add_special_tokens: bool) -> FullEncoding:
+    def encode_full(
+        self,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+    ) -> FullEncoding:
         first = _utf8(text, "text")
         second = None if pair is None else _utf8(pair, "pair")
-        flags = _ADD if add_special_tokens else 0
+        flags = _flags(add_special_tokens, special_is_text)
         full: FullEncoding = self._run(
             len(first) + len(second or b""), lambda one: one.encode_full(first, second, flags)
         )
         return full
 
     def encode_batch_ids(
-        self, texts: Sequence[str], add_special_tokens: bool
+        self, texts: Sequence[str], add_special_tokens: bool, special_is_text: bool = False
     ) -> tuple[bytes, bytes]:
         """All ids, and u32 bounds: text n owns ids[bounds[n]..bounds[n + 1]]."""
-        flags = _ADD if add_special_tokens else 0
+        flags = _flags(add_special_tokens, special_is_text)
         ids: list[bytes] = []
         bounds = array("I", (0,))
         for part in _parts([_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]):
@@ -110,16 +129,22 @@ class CoreTokenizer:
             ids.append(some_ids)
         return b"".join(ids), bounds.tobytes()
 
-    def decode(self, ids: bytes, skip_special_tokens: bool) -> str:
+    def decode(self, ids: bytes, skip_special_tokens: bool, unknown: str = "skip") -> str:
         _require_whole(ids)
-        flags = abi.DECODE_SKIP_SPECIAL_TOKENS if skip_special_tokens else 0
+        flags = _UNKNOWN[unknown]
+        if skip_special_tokens:
+            flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
         text: str = self._run(len(ids), lambda one: one.decode(ids, flags))
         return text
 
-    def decode_batch(self, lists: Sequence[bytes], skip_special_tokens: bool) -> list[str]:
+    def decode_batch(
+        self, lists: Sequence[bytes], skip_special_tokens: bool, unknown: str = "skip"
+    ) -> list[str]:
         for ids in lists:
             _require_whole(ids)
-        flags = abi.DECODE_SKIP_SPECIAL_TOKENS if skip_special_tokens else 0
+        flags = _UNKNOWN[unknown]
+        if skip_special_tokens:
+            flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
         texts: list[str] = []
         for part in _parts(lists):
             texts += self._decode_part(part, flags)
@@ -206,14 +231,30 @@ class CoreTokenizer:
 
 
 def parsed(document: bytes) -> dict[str, Any]:
-    """JSON that the core wrote."""
-    try:
-        value = json.loads(document)
-    except ValueError as error:
-        raise status.misbehaved(f"gave malformed JSON: {error}") from None
+    """JSON that the core wrote: an object."""
+    value = _json(document)
     if not isinstance(value, dict):
         raise status.misbehaved("gave JSON that is no object")
     return value
+
+
+def _flags(add_special_tokens: bool, special_is_text: bool) -> int:
+    return (_ADD if add_special_tokens else 0) | (_NAMES_ARE_TEXT if special_is_text else 0)
+
+
+def parsed_names(document: bytes) -> list[str]:
+    """JSON that the core wrote: a list of names."""
+    value = _json(document)
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise status.misbehaved("gave JSON that is no list of names")
+    return value
+
+
+def _json(document: bytes) -> Any:
+    try:
+        return json.loads(document)
+    except ValueError as error:
+        raise status.misbehaved(f"gave malformed JSON: {error}") from None
 
 
 def _utf8(text: str, place: str) -> bytes:

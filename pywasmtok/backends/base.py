@@ -24,18 +24,27 @@ class Backend(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding: ...
+    def encode(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
+    ) -> Encoding:
+        """`special_is_text`: the names of special tokens are text like any other."""
 
     @abstractmethod
     def encode_batch(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+        self,
+        texts: Sequence[str | TextPair],
+        add_special_tokens: bool,
+        special_is_text: bool = False,
     ) -> EncodingBatch: ...
 
     @abstractmethod
-    def decode(self, ids: Ids, skip_special_tokens: bool) -> str: ...
+    def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
+        """`unknown`: what becomes of an id that there is not, `skip`, `error` or `replace`."""
 
     @abstractmethod
-    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]: ...
+    def decode_batch(
+        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+    ) -> list[str]: ...
 
     @abstractmethod
     def token_to_id(self, token: str) -> int | None: ...

@@ -27,11 +27,13 @@ class CoreBackend(Backend):
         self._encode_ids = core.encode_ids
 
     @classmethod
-    def load(cls, data: bytes, *, build: str | None, source: str | None) -> CoreBackend:
+    def load(
+        cls, data: bytes, *, build: str | None, source: str | None, options: bytes = b""
+    ) -> CoreBackend:
         from .. import _host
 
         try:
-            return cls(_host.load_tokenizer(data, build=build, source=source))
+            return cls(_host.load_tokenizer(data, build=build, source=source, options=options))
         except ModuleNotFoundError as error:
             raise BackendUnavailable(
                 f"the package {error.name} is not installed",
@@ -43,24 +45,30 @@ class CoreBackend(Backend):
     def build(self) -> str:
         return self._core.build
 
+    @cached_property
     def info(self) -> dict[str, Any]:
+        """What the core says of the file; see docs/abi.md."""
         return self._core.info()
 
     @cached_property
     def _pads_batches(self) -> bool:
-        padding = self.info()["padding"]
+        padding = self.info["padding"]
         return bool(padding) and padding["length"] is None
 
-    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
+    def encode(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
+    ) -> Encoding:
         if pair is None:
-            data = self._encode_ids(text, add_special_tokens)
+            data = self._encode_ids(text, add_special_tokens, special_is_text)
         else:
-            data = self._core.encode_pair_ids(text, pair, add_special_tokens)
-        return Encoding(data, self, text, pair, add_special_tokens)
+            data = self._core.encode_pair_ids(text, pair, add_special_tokens, special_is_text)
+        return Encoding(data, self, text, pair, add_special_tokens, special_is_text)
 
-    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details:
+    def details(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
+    ) -> Details:
         """Encodes once more, with everything."""
-        full = self._core.encode_full(text, pair, add_special_tokens)
+        full = self._core.encode_full(text, pair, add_special_tokens, special_is_text)
         return Details(
             tokens=full.tokens,
             offsets=_pairs(full.offsets),
@@ -71,7 +79,10 @@ class CoreBackend(Backend):
         )
 
     def encode_batch(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+        self,
+        texts: Sequence[str | TextPair],
+        add_special_tokens: bool,
+        special_is_text: bool = False,
     ) -> EncodingBatch:
         if self._pads_batches:
             # Its ids are the core's to give, but not the tokens and offsets of what it padded.
@@ -80,18 +91,22 @@ class CoreBackend(Backend):
             )
         singles = [item for item in texts if isinstance(item, str)]
         if len(singles) == len(texts):
-            data, bounds = self._core.encode_batch_ids(singles, add_special_tokens)
-            return EncodingBatch(data, bounds, self, singles, add_special_tokens)
+            wanted = add_special_tokens, special_is_text
+            data, bounds = self._core.encode_batch_ids(singles, *wanted)
+            return EncodingBatch(data, bounds, self, singles, *wanted)
         return EncodingBatch.join(
-            [self.encode(*as_pair(item), add_special_tokens) for item in texts],
+            [self.encode(*as_pair(item), add_special_tokens, special_is_text) for item in texts],
             add_special_tokens,
+            special_is_text,
         )
 
-    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
-        return self._core.decode(as_bytes(ids), skip_special_tokens)
+    def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
+        return self._core.decode(as_bytes(ids), skip_special_tokens, unknown)
 
-    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]:
-        return self._core.decode_batch(_as_bytes_each(lists), skip_special_tokens)
+    def decode_batch(
+        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+    ) -> list[str]:
+        return self._core.decode_batch(_as_bytes_each(lists), skip_special_tokens, unknown)
 
     def token_to_id(self, token: str) -> int | None:
         return self._core.token_to_id(token)
@@ -103,7 +118,7 @@ class CoreBackend(Backend):
         return self._core.vocab(with_added_tokens)
 
     def special_tokens(self) -> SpecialTokens:
-        return special_tokens_of(self._core.info())
+        return special_tokens_of(self.info)
 
     def close(self) -> None:
         self._core.close()

@@ -1,6 +1,7 @@
 """HuggingFace `tokenizers`: the reference, the default decoder and the fallback.
 
-It is imported and built on first use, from the same bytes that the core saw.
+It is imported and built on first use: from the same bytes that the core saw, or, for a format that
+the library does not read, from the tokenizer.json that the core made of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
-from .._ids import as_list, what_is_wrong
+from .._ids import as_list, require_known, what_is_wrong
 from .._locks import ForkSafeLock
 from ..encoding import Details, Encoding, EncodingBatch
 from ..errors import (
@@ -23,6 +24,7 @@ from ..errors import (
     LoadError,
     TokenizerClosed,
     TokenizerError,
+    Unsupported,
 )
 from ..special import SpecialTokens
 from .base import Backend, TextPair, as_pair, what_is_wrong_with
@@ -63,10 +65,13 @@ def _call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 class HFBackend(Backend):
     name = "hf"
 
-    def __init__(self, data: bytes, source: str | None = None) -> None:
+    def __init__(self, data: bytes | Callable[[], bytes], source: str | None = None) -> None:
+        """`data` is a tokenizer.json, or a function that makes one when it is needed."""
         self._data = data
         self._source = source
         self._tokenizer: HFTokenizer | None = None
+        self._literal: HFTokenizer | None = None
+        self._known: frozenset[int] | None = None
         self._lock = ForkSafeLock()
         self._closed = False
 
@@ -86,6 +91,21 @@ class HFBackend(Backend):
                     tokenizer = self._tokenizer = self._build()
         return tokenizer
 
+    def _load_literal(self) -> HFTokenizer:
+        """A second one, to which the names of special tokens are text: this is a setting of the
+        library's object, and threads that want it otherwise share the first one."""
+        tokenizer = self._literal
+        if tokenizer is None:
+            with self._lock:
+                tokenizer = self._literal
+                if tokenizer is None:
+                    if self._closed:
+                        raise TokenizerClosed("this tokenizer is closed")
+                    tokenizer = self._build()
+                    tokenizer.encode_special_tokens = True
+                    self._literal = tokenizer
+        return tokenizer
+
     def _build(self) -> HFTokenizer:
         try:
             from tokenizers import Tokenizer as Factory
@@ -96,11 +116,12 @@ class HFBackend(Backend):
                 hint="Run: pip install tokenizers; or do without it: "
                 'encoder="core", decoder="core"',
             ) from error
+        data = self._data() if callable(self._data) else self._data
         try:
             # It refuses a byte-order mark, which says nothing about what follows.
-            return _call(Factory.from_buffer, self._data.removeprefix(_BOM))
+            return _call(Factory.from_buffer, data.removeprefix(_BOM))
         except BackendFailure as error:
-            raise _refusal(self._data, error, self._source) from error.__cause__
+            raise _refusal(data, error, self._source) from error.__cause__
 
     def _use(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
@@ -108,22 +129,27 @@ class HFBackend(Backend):
         except BackendFailure as error:
             if not isinstance(error.__cause__, Exception):
                 # A panic may leave anything half-done: the next call starts from a fresh one.
-                self._tokenizer = None
+                self._tokenizer = self._literal = None
             raise
 
-    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
-        tokenizer = self.load()
+    def encode(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
+    ) -> Encoding:
+        tokenizer = self._load_literal() if special_is_text else self.load()
         try:
             result = self._use(tokenizer.encode, text, pair, add_special_tokens=add_special_tokens)
         except TypeError as error:
             texts = [text] if pair is None else [(text, pair)]
             raise what_is_wrong_with(texts) or InvalidArgument(str(error)) from error
-        return _encoding(result, text, pair, add_special_tokens)
+        return _encoding(result, text, pair, add_special_tokens, special_is_text)
 
     def encode_batch(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+        self,
+        texts: Sequence[str | TextPair],
+        add_special_tokens: bool,
+        special_is_text: bool = False,
     ) -> EncodingBatch:
-        tokenizer = self.load()
+        tokenizer = self._load_literal() if special_is_text else self.load()
         try:
             results = self._use(
                 tokenizer.encode_batch, list(texts), add_special_tokens=add_special_tokens
@@ -132,29 +158,56 @@ class HFBackend(Backend):
             raise what_is_wrong_with(texts) or InvalidArgument(str(error)) from error
         return EncodingBatch.join(
             [
-                _encoding(result, *as_pair(item), add_special_tokens)
+                _encoding(result, *as_pair(item), add_special_tokens, special_is_text)
                 for result, item in zip(results, texts, strict=True)
             ],
             add_special_tokens,
+            special_is_text,
         )
 
-    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
+    def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         tokenizer = self.load()
         values = as_list(ids)
+        if unknown != "skip":
+            self._look_for_unknown(values, unknown)
         try:
             return self._use(tokenizer.decode, values, skip_special_tokens=skip_special_tokens)
         except (OverflowError, TypeError) as error:
             raise what_is_wrong(values, error) from error
 
-    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]:
+    def decode_batch(
+        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+    ) -> list[str]:
         tokenizer = self.load()
         values = [as_list(ids) for ids in lists]
+        if unknown != "skip":
+            for place, one in enumerate(values):
+                try:
+                    self._look_for_unknown(one, unknown)
+                except TokenizerError as error:
+                    error.message = f"list {place}: {error.message}"
+                    raise
         try:
             return self._use(
                 tokenizer.decode_batch, values, skip_special_tokens=skip_special_tokens
             )
         except (OverflowError, TypeError) as error:
             raise _first_wrong(values, error) from error
+
+    def _look_for_unknown(self, values: list[int], unknown: str) -> None:
+        """The library leaves unknown ids out and says nothing."""
+        known = self._known
+        if known is None:
+            known = self._known = frozenset(self.vocab(True).values())
+        if known.issuperset(values):
+            return
+        if unknown == "error":
+            require_known(values, known)
+        raise Unsupported(
+            "tokenizers puts nothing in the place of an unknown id",
+            feature="unknown_id:replace",
+            hint='decoder="core" does',
+        )
 
     def token_to_id(self, token: str) -> int | None:
         return self._use(self.load().token_to_id, token)
@@ -185,7 +238,7 @@ class HFBackend(Backend):
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._tokenizer = None
+            self._tokenizer = self._literal = None
 
 
 def _refusal(data: bytes, error: BackendFailure, source: str | None) -> LoadError:
@@ -213,10 +266,14 @@ def _first_wrong(lists: list[list[int]], error: Exception) -> TokenizerError:
 
 
 def _encoding(
-    result: HFEncoding, text: str, pair: str | None, add_special_tokens: bool
+    result: HFEncoding,
+    text: str,
+    pair: str | None,
+    add_special_tokens: bool,
+    special_is_text: bool,
 ) -> Encoding:
     data = array("I", result.ids).tobytes()
-    return Encoding(data, _Result(result), text, pair, add_special_tokens)
+    return Encoding(data, _Result(result), text, pair, add_special_tokens, special_is_text)
 
 
 class _Result(NamedTuple):
@@ -228,7 +285,9 @@ class _Result(NamedTuple):
     def name(self) -> str:
         return "hf"
 
-    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details:
+    def details(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
+    ) -> Details:
         made = self.encoding
         offsets: list[tuple[int, int]] = made.offsets
         return Details(

@@ -39,7 +39,7 @@ class Hybrid(Backend):
     def __init__(
         self,
         encoder: Backend,
-        decoder: Backend,
+        decoder: Backend | Callable[[], tuple[Backend, str | None]],
         *,
         fallback: Backend | None = None,
         reason: str | None = None,
@@ -47,16 +47,34 @@ class Hybrid(Backend):
     ) -> None:
         """`fallback` answers the calls that `encoder` refuses; None lets the refusal through.
 
+        `decoder` may be a function that chooses one, and says why, when it is first needed.
         `reason` says why `encoder` is not the first choice.
         """
         self.encoder = encoder
-        self.decoder = decoder
+        self._decoder = decoder
+        self._decoder_reason: str | None = None
         self._fallback = fallback
         self._reason = reason
         self._source = source
         self._encode = encoder.encode
         self._refused: Counter[str] = Counter()
         self._lock = ForkSafeLock()
+
+    @property
+    def decoder(self) -> Backend:
+        decoder = self._decoder
+        if isinstance(decoder, Backend):
+            return decoder
+        # Two threads may both choose: they come to the same.
+        chosen, self._decoder_reason = decoder()
+        self._decoder = chosen
+        return chosen
+
+    @property
+    def decoder_reason(self) -> str | None:
+        """Why the decoder is not the one that was asked for."""
+        _ = self.decoder
+        return self._decoder_reason
 
     @property
     def reason(self) -> str | None:
@@ -69,25 +87,34 @@ class Hybrid(Backend):
         with self._lock:
             return dict(self._refused)
 
-    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
+    def encode(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
+    ) -> Encoding:
         try:
-            return self._encode(text, pair, add_special_tokens)
+            return self._encode(text, pair, add_special_tokens, special_is_text)
         except _REFUSALS as error:
-            return self._instead(error, lambda other: other.encode(text, pair, add_special_tokens))
+            wanted = add_special_tokens, special_is_text
+            return self._instead(error, lambda other: other.encode(text, pair, *wanted))
 
     def encode_batch(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+        self,
+        texts: Sequence[str | TextPair],
+        add_special_tokens: bool,
+        special_is_text: bool = False,
     ) -> EncodingBatch:
+        wanted = add_special_tokens, special_is_text
         try:
-            return self.encoder.encode_batch(texts, add_special_tokens)
+            return self.encoder.encode_batch(texts, *wanted)
         except _REFUSALS as error:
-            return self._instead(error, lambda other: other.encode_batch(texts, add_special_tokens))
+            return self._instead(error, lambda other: other.encode_batch(texts, *wanted))
 
-    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
-        return self.decoder.decode(ids, skip_special_tokens)
+    def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
+        return self.decoder.decode(ids, skip_special_tokens, unknown)
 
-    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]:
-        return self.decoder.decode_batch(lists, skip_special_tokens)
+    def decode_batch(
+        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+    ) -> list[str]:
+        return self.decoder.decode_batch(lists, skip_special_tokens, unknown)
 
     def token_to_id(self, token: str) -> int | None:
         return self.encoder.token_to_id(token)
@@ -102,8 +129,8 @@ class Hybrid(Backend):
         return self.encoder.special_tokens()
 
     def close(self) -> None:
-        for backend in (self.encoder, self.decoder, self._fallback):
-            if backend is not None:
+        for backend in (self.encoder, self._decoder, self._fallback):
+            if isinstance(backend, Backend):
                 backend.close()
 
     def _instead(self, error: TokenizerError, call: Callable[[Backend], T]) -> T:

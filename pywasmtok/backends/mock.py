@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .._ids import as_list
+from .._ids import REPLACEMENT, as_list, require_known
 from ..encoding import Details, Encoding, EncodingBatch
 from ..special import SpecialTokens
 from .base import Backend, TextPair, as_pair
@@ -37,12 +37,17 @@ class MockBackend(Backend):
 
     name = "mock"
 
-    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
-        ids = [number for number, _, _ in _words(text, pair)]
-        return Encoding(array("I", ids).tobytes(), self, text, pair, add_special_tokens)
+    def encode(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
+    ) -> Encoding:
+        ids = [number for number, _, _ in _words(text, pair, special_is_text)]
+        data = array("I", ids).tobytes()
+        return Encoding(data, self, text, pair, add_special_tokens, special_is_text)
 
-    def details(self, text: str, pair: str | None, add_special_tokens: bool) -> Details:
-        words = _words(text, pair)
+    def details(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
+    ) -> Details:
+        words = _words(text, pair, special_is_text)
         return Details(
             tokens=[_TOKENS[number] for number, _, _ in words],
             offsets=[word.span() for _, word, _ in words],
@@ -56,21 +61,32 @@ class MockBackend(Backend):
         )
 
     def encode_batch(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool
+        self,
+        texts: Sequence[str | TextPair],
+        add_special_tokens: bool,
+        special_is_text: bool = False,
     ) -> EncodingBatch:
         return EncodingBatch.join(
-            [self.encode(*as_pair(item), add_special_tokens) for item in texts],
+            [self.encode(*as_pair(item), add_special_tokens, special_is_text) for item in texts],
             add_special_tokens,
+            special_is_text,
         )
 
-    def decode(self, ids: Ids, skip_special_tokens: bool) -> str:
-        tokens = [_TOKENS[number] for number in as_list(ids) if number in _TOKENS]
+    def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
+        values = as_list(ids)
+        if unknown == "error":
+            require_known(values, _TOKENS)
+        stands_in = None if unknown == "skip" else REPLACEMENT
+        found = (_TOKENS.get(number, stands_in) for number in values)
+        tokens = [token for token in found if token is not None]
         return " ".join(
             token for token in tokens if not (skip_special_tokens and token in _SPECIAL)
         )
 
-    def decode_batch(self, lists: Sequence[Ids], skip_special_tokens: bool) -> list[str]:
-        return [self.decode(ids, skip_special_tokens) for ids in lists]
+    def decode_batch(
+        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+    ) -> list[str]:
+        return [self.decode(ids, skip_special_tokens, unknown) for ids in lists]
 
     def token_to_id(self, token: str) -> int | None:
         return _VOCAB.get(token)
@@ -90,12 +106,14 @@ class MockBackend(Backend):
         """Nothing to give back."""
 
 
-def _words(text: str, pair: str | None) -> list[tuple[int, re.Match[str], int]]:
+def _words(
+    text: str, pair: str | None, special_is_text: bool
+) -> list[tuple[int, re.Match[str], int]]:
     """(id, place, sequence) of each known word."""
     texts = (text,) if pair is None else (text, pair)
     return [
         (_VOCAB[word.group()], word, sequence)
         for sequence, part in enumerate(texts)
         for word in _WORD.finditer(part)
-        if word.group() in _VOCAB
+        if word.group() in _VOCAB and not (special_is_text and word.group() in _SPECIAL)
     ]

@@ -1,0 +1,95 @@
+"""Paths of any encoding, and reading files without trusting them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import BinaryIO, NamedTuple
+
+from ..errors import InvalidArgument, LimitExceeded, LoadError, SourceNotFound
+from ..limits import Limits
+
+__all__ = ["Content", "as_path", "beside", "exists", "list_folder", "printable", "read"]
+
+# Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Content(NamedTuple):
+    data: bytes
+    size: int
+    """Of the whole file: of a GGUF file, `data` is only the beginning."""
+
+
+def as_path(source: object) -> bytes:
+    try:
+        path = os.fsencode(source)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise InvalidArgument(
+            f"a source is a path (str, bytes or os.PathLike), not {type(source).__name__}"
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"no path on this system: {error}") from error
+    if b"\0" in path:
+        raise InvalidArgument("a path cannot hold a NUL byte")
+    if not path:
+        raise InvalidArgument("an empty path")
+    return path
+
+
+def printable(path: bytes) -> str:
+    text = path.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def exists(path: bytes) -> bool:
+    """Also for a broken link: it is somebody's file, and no name to look up."""
+    return os.path.lexists(path)
+
+
+def beside(path: bytes, name: str) -> bytes:
+    """The path of another file in the folder of this one."""
+    return os.path.join(os.path.dirname(path), os.fsencode(name))
+
+
+def list_folder(folder: bytes) -> list[bytes]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise LoadError(
+            f"cannot be listed: {error.strerror or error}", source=printable(folder)
+        ) from error
+
+
+def read(path: bytes, limits: Limits) -> Content:
+    """The bytes of a file; of a GGUF file, those before the tensors."""
+    name = printable(path)
+    try:
+        with open(os.open(path, _OPEN_FLAGS), "rb") as stream:
+            state = os.fstat(stream.fileno())
+            if not stat.S_ISREG(state.st_mode):
+                raise LoadError("this is no regular file", source=name)
+            if stream.peek(4)[:4] == b"GGUF":
+                from .prefix import read_metadata
+
+                return Content(read_metadata(stream, limits, name), state.st_size)
+            return Content(_whole(stream, state.st_size, limits, name), state.st_size)
+    except FileNotFoundError as error:
+        raise SourceNotFound(
+            "no such file or folder",
+            source=name,
+            hint="Give the path of a tokenizer file or of its folder, the name of a model such as "
+            "gpt-4o, a repository of the hub such as org/name, or builtin:demo",
+        ) from error
+    except OSError as error:
+        raise LoadError(f"cannot be read: {error.strerror or error}", source=name) from error
+
+
+def _whole(stream: BinaryIO, size: int, limits: Limits, name: str) -> bytes:
+    if size > limits.file_bytes:
+        raise LimitExceeded(
+            f"{size} bytes; at most {limits.file_bytes} are read",
+            source=name,
+            hint="A tokenizer is rarely larger than 50 MB; Limits(file_bytes=...) moves the bound",
+        )
+    return stream.read(limits.file_bytes)

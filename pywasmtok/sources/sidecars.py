@@ -1,0 +1,205 @@
+"""The small files beside a tokenizer: which roles its tokens play, and what transformers adds.
+
+They are read here and not in the core: they are small, flat JSON that the tokenizer's file does not
+depend on. Each is bounded in size before it is parsed, and whatever is wrong with one is a note and
+no failure, until somebody asks for what stands in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..errors import InvalidFile, LimitExceeded, TokenizerError
+from ..limits import Limits
+from ..special import ROLES
+from .paths import exists, list_folder, printable, read
+
+__all__ = ["FILES", "NO_SIDECARS", "Sidecars", "read_sidecars"]
+
+FILES = (
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "config.json",
+    "generation_config.json",
+)
+TEMPLATES = ("chat_template.jinja", "chat_template.json")
+MORE_TEMPLATES = "additional_chat_templates"
+
+MAX_BYTES = 16 << 20
+
+
+class Sidecars(NamedTuple):
+    """What stands beside a tokenizer, by file name. Absent files are empty objects."""
+
+    files: tuple[str, ...] = ()
+    """Those that were read."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with those that could not be."""
+    objects: Mapping[str, Mapping[str, Any]] = {}
+    templates: Mapping[str, str] = {}
+    """Source of each chat template, by name; `default` is the unnamed one."""
+
+    def of(self, name: str) -> Mapping[str, Any]:
+        """The object of a file."""
+        return self.objects.get(name, {})
+
+    def roles(self) -> dict[str, str]:
+        """The token of each role that a configuration names."""
+        config, mapping = self.of("tokenizer_config.json"), self.of("special_tokens_map.json")
+        # Since configurations list their added tokens, the other file only repeats them.
+        first, then = (config, mapping) if "added_tokens_decoder" in config else (mapping, config)
+        named: dict[str, str] = {}
+        for role in ROLES:
+            for source in (first, then):
+                token = _content(source.get(f"{role}_token"))
+                if token is not None:
+                    named.setdefault(role, token)
+        return named
+
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """Every id at which the model's own files end a text, in the order that they name them."""
+        found: list[int] = []
+        for name in ("generation_config.json", "config.json"):
+            stated = self.of(name).get("eos_token_id")
+            for number in stated if isinstance(stated, list) else [stated]:
+                if isinstance(number, int) and not isinstance(number, bool) and number >= 0:
+                    found.append(number)
+        return tuple(dict.fromkeys(found))
+
+    def added_tokens(self) -> dict[int, Mapping[str, Any]]:
+        """`added_tokens_decoder` of the configuration: flags of each token, by id."""
+        listed = self.of("tokenizer_config.json").get("added_tokens_decoder")
+        if not isinstance(listed, Mapping):
+            return {}
+        tokens: dict[int, Mapping[str, Any]] = {}
+        for number, token in listed.items():
+            if not number.isdecimal() or not isinstance(_field(token, "content"), str):
+                raise InvalidFile(
+                    "not an id and a token",
+                    source="tokenizer_config.json",
+                    path=f"$.added_tokens_decoder[{number!r}]",
+                )
+            tokens[int(number)] = token
+        return dict(sorted(tokens.items()))
+
+    def require(self) -> None:
+        """Raises where a file that was asked for could not be read."""
+        if self.problems:
+            raise InvalidFile(
+                f"what stands beside the tokenizer is needed, but: {'; '.join(self.problems)}"
+            )
+
+    def for_ranks(self) -> dict[str, Any]:
+        """Load options for a rank file, which names neither its pattern nor its special tokens."""
+        from .rank_encodings import encoding_for
+
+        options: dict[str, Any] = {}
+        tokens = self.added_tokens()
+        if tokens:
+            options["special_tokens"] = {
+                token["content"]: number for number, token in tokens.items()
+            }
+        encoding = encoding_for(self.of("tokenizer_config.json"), self.of("config.json"))
+        if encoding is not None:
+            options["encoding"] = encoding
+        return options
+
+    def for_core(self, *, bos_and_eos: bool) -> dict[str, Any] | None:
+        """What transformers adds to a tokenizer, as a load option."""
+        from .transformers_rules import config_for_core
+
+        self.require()
+        return config_for_core(self, bos_and_eos=bos_and_eos)
+
+
+NO_SIDECARS = Sidecars()
+
+
+def read_sidecars(folder: bytes) -> Sidecars:
+    """What a folder holds beside its tokenizer; an empty path is the current folder."""
+    folder = folder or os.fsencode(os.curdir)
+    objects: dict[str, Mapping[str, Any]] = {}
+    problems: list[str] = []
+    for name in FILES:
+        path = os.path.join(folder, os.fsencode(name))
+        if exists(path):
+            try:
+                objects[name] = _object(path)
+            except TokenizerError as error:
+                problems.append(f"{name}: {error.message}")
+    templates = _templates(folder, objects.get("tokenizer_config.json", {}), problems)
+    return Sidecars(tuple(objects), tuple(problems), objects, templates)
+
+
+def _object(path: bytes) -> Mapping[str, Any]:
+    text = _bounded(path)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidFile(f"no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidFile("its JSON is no object")
+    return value
+
+
+def _bounded(path: bytes) -> bytes:
+    try:
+        return read(path, Limits(file_bytes=MAX_BYTES)).data
+    except LimitExceeded as error:
+        error.message = f"{error.message}, for it stands beside a tokenizer"
+        raise
+
+
+def _templates(folder: bytes, config: Mapping[str, Any], problems: list[str]) -> dict[str, str]:
+    """Where several files state the same one, a file of its own counts, as in transformers."""
+    templates = _stated(config.get("chat_template"))
+    for name in reversed(TEMPLATES):
+        path = os.path.join(folder, os.fsencode(name))
+        if not exists(path):
+            continue
+        try:
+            if name.endswith(".json"):
+                templates |= _stated(_object(path).get("chat_template"))
+            else:
+                templates["default"] = _bounded(path).decode()
+        except (TokenizerError, UnicodeDecodeError) as error:
+            problems.append(f"{name}: {getattr(error, 'message', error)}")
+    more = os.path.join(folder, os.fsencode(MORE_TEMPLATES))
+    if os.path.isdir(more):
+        for entry in list_folder(more):
+            if entry.endswith(b".jinja"):
+                try:
+                    text = _bounded(os.path.join(more, entry)).decode()
+                except (TokenizerError, UnicodeDecodeError) as error:
+                    problems.append(f"{printable(entry)}: {getattr(error, 'message', error)}")
+                else:
+                    templates[printable(entry).removesuffix(".jinja")] = text
+    return templates
+
+
+def _stated(value: object) -> dict[str, str]:
+    """A template is a text, a list of `{name, template}`, or an object by name."""
+    if isinstance(value, str):
+        return {"default": value}
+    if isinstance(value, Mapping):
+        return {name: text for name, text in value.items() if isinstance(text, str)}
+    found = {}
+    for item in value if isinstance(value, list) else ():
+        name, text = _field(item, "name"), _field(item, "template")
+        if isinstance(name, str) and isinstance(text, str):
+            found[name] = text
+    return found
+
+
+def _content(token: object) -> str | None:
+    """A token is a text, or an object that has it as its content."""
+    text = _field(token, "content") if isinstance(token, Mapping) else token
+    return text if isinstance(text, str) and text else None
+
+
+def _field(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, Mapping) else None
