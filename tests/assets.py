@@ -54,7 +54,7 @@ class Asset(NamedTuple):
         return next((path for name in names if (path := ROOT / "vectors" / name).exists()), None)
 
 
-# BPE files that HuggingFace itself refuses: a merge of three parts, a merge of a token that is not
+# Files that HuggingFace itself refuses: a merge of three parts, a merge of a token that is not
 # there, no merges.
 REFUSED = [
     Asset("llama2-slow", "tokenizer.json"),
@@ -64,21 +64,21 @@ REFUSED = [
 
 # fmt: off
 _FAMILIES = (
-    "clip", "deepseek-v3", "falcon", "gemma", "gemma3", "gpt-neox", "gpt-oss", "gpt2", "llama2",
-    "llama3", "llama3.1", "llama3.2", "mistral-nemo", "mistral-v1", "mistral-v3", "modernbert",
-    "phi-2", "phi-3", "qwen2.5", "qwen3",
+    "bert-base-cased", "clip", "deepseek-v3", "falcon", "gemma", "gemma3", "gpt-neox", "gpt-oss",
+    "gpt2", "gte", "llama2", "llama3", "llama3.1", "llama3.2", "mistral-nemo", "mistral-v1",
+    "mistral-v3", "modernbert", "nmt", "phi-2", "phi-3", "qwen2.5", "qwen3", "t5", "xlnet",
 )
 # fmt: on
 
-# Files with a BPE model that HuggingFace loads.
-BPE = [
+# Every real tokenizer.json that HuggingFace loads: the core serves it.
+SERVED = [
     Asset("small-wordlevel", "hw_doc_summarizer.json"),
     Asset("small-wordlevel", "sqlpilot.json"),
     *(Asset(family, "tokenizer.json") for family in _FAMILIES),
 ]
 
 
-def bpe_by_content() -> list[Asset]:
+def by_content() -> list[Asset]:
     """The same list, found by looking into every file: it keeps the one above complete."""
     found = []
     for path in sorted(ROOT.glob("*/*.json*")):
@@ -87,7 +87,7 @@ def bpe_by_content() -> list[Asset]:
             continue
         # Parsing all of them would take longer than the tests do.
         data = asset.read()
-        if b'"merges":' in data or b'"BPE"' in data:
+        if b'"added_tokens":' in data and b'"model":' in data:
             found.append(asset)
     return found
 
@@ -114,11 +114,17 @@ def vectors(path: Path) -> list[dict[str, Any]]:
 
 
 def open_tokenizer(
-    asset: Asset, *, encoder: str = "auto", decoder: str = "core"
+    asset: Asset, *, encoder: str = "auto", decoder: str = "core", data: bytes | None = None
 ) -> pywasmtok.Tokenizer:
-    """A tokenizer from a file that is expanded in memory only."""
+    """A tokenizer from a file that is expanded in memory only, or from `data` in its place."""
     options = Options(encoder, decoder, build=None, preload=False)
-    return from_recipe(Recipe(asset.read(), asset.id, options))
+    return from_recipe(Recipe(data or asset.read(), asset.id, options))
+
+
+def without_limits(asset: Asset) -> bytes:
+    """The file as the vectors were made from it: neither truncation nor padding."""
+    whole = json.loads(asset.read())
+    return json.dumps({**whole, "truncation": None, "padding": None}).encode()
 
 
 def open_huggingface(asset: Asset) -> tokenizers.Tokenizer:

@@ -1,4 +1,4 @@
-"""Random tokenizer.json files: every component that goes with BPE, in combinations nobody ships."""
+"""Random tokenizer.json files: every component there is, in combinations nobody ships."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import charsmap
 import small
 
 T = TypeVar("T")
@@ -14,6 +15,13 @@ T = TypeVar("T")
 LETTERS = "abcehlorstwABS'.,-_ \n123é中ß\u0301\u3000▁#"
 
 ADDED = ("<s>", "</s>", "<|user|>", "<mask>", " ab", "a", "ab c", "1", "é", "  ", "\n\n", "ABC")
+
+# fmt: off
+STRANGERS = (
+    "👋🏽", "\0", "Σ", "e\u0301", "a\u0301\u0327", "\r\n", "ж", "カ", "ﬁ", "\u200b", "x", "Å", "\t",
+    "''s",
+)
+# fmt: on
 
 PATTERNS = (
     {"String": " "},
@@ -50,7 +58,12 @@ class Maker:
     def file(self) -> bytes:
         byte_level = self.flip()
         model = self.model(byte_level)
-        added = self.added(model["vocab"])
+        vocab = model["vocab"]
+        added = self.added(
+            {word: number for number, (word, _) in enumerate(vocab)}
+            if isinstance(vocab, list)
+            else vocab
+        )
         pre_tokenizer = self.steps(PRE_TOKENIZERS, 3)
         if byte_level:
             step = _byte_level(self)
@@ -71,6 +84,56 @@ class Maker:
         return json.dumps(whole).encode()
 
     def model(self, byte_level: bool) -> dict[str, Any]:
+        makers = (self.bpe, self.bpe, self.bpe, self.word_level, self.word_piece, self.unigram)
+        return self.one(makers)(byte_level)
+
+    def words(self, byte_level: bool, most: int) -> list[str]:
+        """All letters or most of them, and words of few of them."""
+        letters = small.alphabet() if byte_level else [c for c in LETTERS if self.flip(0.9)]
+        pool = [letter for letter in letters if letter in "abceĠ' 1▁é"] or letters
+        count = self.dice.randint(0, 40)
+        made = (
+            "".join(self.dice.choices(pool, k=self.dice.randint(1, most))) for _ in range(count)
+        )
+        return list(dict.fromkeys([*letters, *made]))
+
+    def word_level(self, byte_level: bool) -> dict[str, Any]:
+        words = [*self.words(byte_level, 3), "<unk>"]
+        return {
+            "type": "WordLevel",
+            "vocab": {word: number for number, word in enumerate(words)},
+            "unk_token": self.one(("<unk>", "<unk>", "[UNK]")),
+        }
+
+    def word_piece(self, byte_level: bool) -> dict[str, Any]:
+        prefix = self.one(("##", "##", "", "a"))
+        words = self.words(byte_level, 3)
+        rest = [prefix + word for word in words if self.flip(0.8)]
+        return {
+            "type": "WordPiece",
+            "vocab": {word: n for n, word in enumerate(dict.fromkeys([*words, *rest, "<unk>"]))},
+            "unk_token": self.one(("<unk>", "<unk>", "[UNK]")),
+            "continuing_subword_prefix": prefix,
+            "max_input_chars_per_word": self.one((100, 100, 4)),
+        }
+
+    def unigram(self, byte_level: bool) -> dict[str, Any]:
+        words = ["<unk>", *self.words(byte_level, 4)]
+        byte_fallback = self.flip(0.3)
+        if byte_fallback:
+            words += [f"<0x{byte:02X}>" for byte in range(256) if self.flip(0.99)]
+        if self.flip(0.1):
+            words.append(self.one(words))
+        # Few scores, so that there are ties; positive ones, so that unknown text may win.
+        scores = self.one(((-1.0, -2.0, -3.5), (-1.1, -2.2, -3.3, -0.1), (50, 51.5, 3)))
+        return {
+            "type": "Unigram",
+            "unk_id": self.one((0, 0, 0, 3, None)),
+            "byte_fallback": byte_fallback,
+            "vocab": [[word, self.one(scores)] for word in words],
+        }
+
+    def bpe(self, byte_level: bool) -> dict[str, Any]:
         prefix = self.one(("##", "", None)) if self.flip(0.2) and not byte_level else None
         suffix = self.one(("</w>", "", None)) if self.flip(0.2) and not byte_level else None
         letters = small.alphabet() if byte_level else [c for c in LETTERS if self.flip(0.8)]
@@ -221,8 +284,39 @@ def _plain(kind: str) -> Any:
     return lambda _: {"type": kind}
 
 
+# What becomes longer, shorter, nothing; one key that begins another; clusters of two characters.
+RULES = {
+    "é": "e",
+    "ﬁ": "fi",
+    "ß": "ss",
+    "\u3000": " ",
+    "\u0301": "",
+    "\u200b": "",
+    "e\u0301": "é",
+    "a\u0301": "abc",
+    "a\u0301\u0327": "á",
+    "\r\n": "\n",
+    "\t": "",
+    "h": "H",
+    "中": "zhong",
+}
+
+
+def _precompiled(maker: Maker) -> dict[str, Any]:
+    return charsmap.normalizer({key: text for key, text in RULES.items() if maker.flip(0.8)})
+
+
 NORMALIZERS = (
-    *map(_plain, ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents")),
+    *map(_plain, ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt", "ByteLevel")),
+    _precompiled,
+    _precompiled,
+    lambda maker: {
+        "type": "BertNormalizer",
+        "clean_text": maker.flip(),
+        "handle_chinese_chars": maker.flip(),
+        "strip_accents": maker.one((None, True, False)),
+        "lowercase": maker.flip(),
+    },
     lambda maker: {
         "type": "Strip",
         "strip_left": maker.flip(),
@@ -233,7 +327,8 @@ NORMALIZERS = (
 )
 
 PRE_TOKENIZERS = (
-    *map(_plain, ("Whitespace", "WhitespaceSplit")),
+    *map(_plain, ("Whitespace", "WhitespaceSplit", "BertPreTokenizer", "UnicodeScripts")),
+    lambda maker: {"type": "FixedLength", "length": maker.dice.randint(1, 6)},
     lambda maker: {"type": "Digits", "individual_digits": maker.flip()},
     lambda maker: {"type": "Punctuation", "behavior": maker.one(BEHAVIORS)},
     lambda maker: {"type": "CharDelimiterSplit", "delimiter": maker.one((" ", "-", "1"))},
@@ -267,6 +362,12 @@ DECODERS = (
         "prefix": maker.one(("##", "a")),
         "cleanup": maker.flip(),
     },
+    lambda maker: {
+        "type": "CTC",
+        "pad_token": maker.one(("<s>", "a", "")),
+        "word_delimiter_token": maker.one(("|", " ", "▁")),
+        "cleanup": maker.flip(),
+    },
 )
 
 
@@ -296,5 +397,5 @@ def text(dice: random.Random) -> str:
         elif kind < 0.9:
             pieces.append("".join(dice.choices(LETTERS, k=dice.randint(1, 5))))
         else:
-            pieces.append(dice.choice(("👋🏽", "\0", "Σ", "ﬁ", "\u200b", "x", "Å", "\t", "''s")))
+            pieces.append(dice.choice(STRANGERS))
     return "".join(pieces)

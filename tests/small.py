@@ -74,11 +74,19 @@ def file(**changes: Any) -> bytes:
     return json.dumps(definition(**changes), ensure_ascii=False).encode()
 
 
-# HuggingFace loads it, and the core will not for long: precompiled maps come with another format.
-UNIGRAM = file(
-    model={"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0], ["b", -2.0]]},
-    added_tokens=[],
-    post_processor=None,
-    pre_tokenizer=None,
-    decoder=None,
+# HuggingFace loads it, and the core refuses it: what a grapheme cluster is in a pattern.
+UNSERVED = file(
+    pre_tokenizer={
+        "type": "Sequence",
+        "pretokenizers": [
+            {
+                "type": "Split",
+                "pattern": {"Regex": r"\X"},
+                "behavior": "Isolated",
+                "invert": False,
+            },
+            definition()["pre_tokenizer"],
+        ],
+    },
 )
+UNSERVED_FEATURE = "regex:Escape:X"

@@ -102,12 +102,12 @@ def test_the_environment_reaches_the_tokenizer(
     path.write_bytes(small.file())
     caplog.set_level(logging.INFO, logger="pywasmtok")
     monkeypatch.setenv("DYN_TOKENIZER", "huggingface")
-    assert pywasmtok.create_tokenizer(path).backend == ("hf", "hf", None, None)
+    assert pywasmtok.create_tokenizer(path).backend == ("hf", "hf", None, None, None)
     assert caplog.messages == ["Using HuggingFace tokenizer backend"]
     caplog.clear()
     tok = pywasmtok.create_tokenizer(path, encoder="auto")
     build = tok.backend.build
-    assert tok.backend == ("core", "hf", None, build)
+    assert tok.backend == ("core", "hf", None, build, None)
     assert caplog.messages == [f"Using core tokenizer backend ({build})"]
 
 

@@ -25,10 +25,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def unigram(tmp_path: Path) -> Path:
+def unserved(tmp_path: Path) -> Path:
     """What HuggingFace loads and the core refuses."""
-    path = tmp_path / "unigram.json"
-    path.write_bytes(small.UNIGRAM)
+    path = tmp_path / "clusters.json"
+    path.write_bytes(small.UNSERVED)
     return path
 
 
@@ -107,7 +107,7 @@ def test_at_load(
 ) -> None:
     refuse_load(error)
     tok = pywasmtok.create_tokenizer(path)
-    assert tok.backend == ("hf", "hf", reason, None)
+    assert tok.backend == ("hf", "hf", reason, None, None)
     (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert warning.name == "pywasmtok"
     assert warning.getMessage().startswith(
@@ -153,10 +153,10 @@ def test_a_bad_file_is_no_reason(
         pywasmtok.create_tokenizer(path)
 
 
-def test_a_real_feature(unigram: Path, caplog: pytest.LogCaptureFixture) -> None:
-    tok = pywasmtok.create_tokenizer(unigram)
-    assert tok.backend == ("hf", "hf", "model:Unigram", None)
-    assert tok.encode("abba").tokens == ["a", "b", "b", "a"]
+def test_a_real_feature(unserved: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tok = pywasmtok.create_tokenizer(unserved)
+    assert tok.backend == ("hf", "hf", small.UNSERVED_FEATURE, None, None)
+    assert tok.encode("abba", add_special_tokens=False).tokens == ["a", "b", "b", "a"]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert copy.copy(tok).backend == tok.backend
 
@@ -171,11 +171,11 @@ def test_where_huggingface_refuses_too_the_core_speaks(tmp_path: Path) -> None:
     assert isinstance(caught.value.__cause__, pywasmtok.InvalidFile)
 
 
-def test_where_huggingface_is_missing(unigram: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_huggingface_is_missing(unserved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(pywasmtok.BackendUnavailable, match="pip install tokenizers") as caught:
-        pywasmtok.create_tokenizer(unigram)
-    assert "model:Unigram" in str(caught.value)
+        pywasmtok.create_tokenizer(unserved)
+    assert small.UNSERVED_FEATURE in str(caught.value)
 
 
 CALL_REFUSALS = [
@@ -206,7 +206,7 @@ def test_at_a_call(
     assert [answer.served_by for answer in answers] == ["hf"] * 3
     assert [answer.offsets for answer in answers] == [item.offsets for item in expected]
     assert list(tok.encode_batch(texts)) == expected
-    assert tok.backend == ("core", "hf", reason, tok.backend.build)
+    assert tok.backend == ("core", "hf", reason, tok.backend.build, None)
     assert tok.fallbacks == {reason: 4}
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1
@@ -271,7 +271,7 @@ def test_a_batch_that_is_padded_together(tmp_path: Path) -> None:
         pywasmtok.create_tokenizer(path, encoder="core").encode_batch(["Hello"])
 
 
-def test_the_environment_can_insist_too(unigram: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_can_insist_too(unserved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYWASMTOK_ENCODER", "core")
     with pytest.raises(pywasmtok.Unsupported):
-        pywasmtok.create_tokenizer(unigram)
+        pywasmtok.create_tokenizer(unserved)

@@ -13,7 +13,7 @@ def test_the_eight_words() -> None:
     assert tok.encode("Hello world . <eos> unknown").ids == [1, 2, 6, 999]
     assert tok.decode([1000, 1, 2, 999]) == "Hello world"
     assert tok.decode([1000, 1, 2, 999], skip_special_tokens=False) == "<bos> Hello world <eos>"
-    assert tok.backend == ("mock", "mock", None, None)
+    assert tok.backend == ("mock", "mock", None, None, None)
     assert tok.vocab_size == 8
     assert tok.special_tokens.bos == "<bos>"
     assert tok.special_tokens.ids == {"<bos>": 1000, "<eos>": 999}

@@ -32,6 +32,16 @@ TEXTS = {
     "NUL": "\0" * MEGABYTE,
 }
 
+# What makes long grapheme clusters, or is looked at from behind to find their ends.
+CLUSTERS = {
+    "flags": "🇩🇪" * (MEGABYTE // 8),
+    "conjuncts": "क्" * (MEGABYTE // 6),
+    "families": "👨\u200d" * (MEGABYTE // 7),
+    "prepended": "\u0600" * (MEGABYTE // 2),
+    "syllables": "\u1100" * (MEGABYTE // 3),
+    "line ends": "\r\n" * (MEGABYTE // 2),
+}
+
 
 def check(tok: pywasmtok.Tokenizer, text: str) -> None:
     encoding = tok.encode(text, add_special_tokens=False)
@@ -55,3 +65,18 @@ def test_real_files(family: str) -> None:
         # The reference need not be asked for the whole.
         start = text[:5000]
         assert tok.encode(start).ids == hf.encode(start).ids
+
+
+@needs_assets
+@pytest.mark.parametrize("family", ["bert-base-cased", "nmt", "t5", "xlnet"])
+def test_real_files_that_lose_text(family: str) -> None:
+    asset = Asset(family, "tokenizer.json")
+    hf = open_huggingface(asset)
+    tok = open_tokenizer(asset, encoder="core", decoder="core")
+    for text in (TEXTS | CLUSTERS).values():
+        encoding = tok.encode(text, add_special_tokens=False)
+        start = text[:5000]
+        ours, theirs = tok.encode(start), hf.encode(start)
+        assert (ours.ids, ours.offsets) == (theirs.ids, theirs.offsets)
+        assert tok.decode(ours) == hf.decode(theirs.ids)
+        tok.decode(encoding)

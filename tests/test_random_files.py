@@ -104,3 +104,32 @@ def test_neighbours_of_an_unknown_character_meet(text: str, unknown: str | None)
 def test_what_comes_to_stand_before_the_first_character(text: str, step: dict[str, object]) -> None:
     data = small.file(normalizer=step)
     compare_text(load(data), HFBackend(data), text, 0)
+
+
+def truncated(special: int, **model: object) -> bytes:
+    """At most four ids, of which the post-processor adds so many."""
+    piece = {"SpecialToken": {"id": "x", "type_id": 0}}
+    sequence = {"Sequence": {"id": "A", "type_id": 0}}
+    return small.file(
+        truncation={"direction": "Right", "max_length": 4, "strategy": "OnlyFirst", "stride": 0},
+        pre_tokenizer={"type": "WhitespaceSplit"},
+        post_processor={
+            "type": "TemplateProcessing",
+            "single": [sequence, piece],
+            "pair": [sequence],
+            "special_tokens": {"x": {"id": "x", "ids": [0] * special, "tokens": ["x"] * special}},
+        },
+        model={"type": "WordLevel", "vocab": {"b": 0}, "unk_token": "?", **model},
+        added_tokens=[],
+    )
+
+
+@pytest.mark.parametrize("special", [1, 4, 5])
+def test_what_truncation_will_cut_is_encoded_first(special: int) -> None:
+    # The reference takes no shortcut: a limit that special tokens exceed is none, and what lies
+    # behind the limit may still be an error.
+    data = truncated(special)
+    compare_text(load(data), HFBackend(data), "b " * 9, 0)
+    for backend in (HFBackend(data), load(data)):
+        with pytest.raises(errors.TokenizerError):
+            backend.encode("b " * 9 + "unknown", None, True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from pathlib import Path
 from typing import Any
 
+import charsmap
 import pytest
 import small
+import tokenizers
 
 import pywasmtok
-from pywasmtok import errors
+from pywasmtok import _host, errors
 from pywasmtok.backends.hf import HFBackend
 
 
@@ -81,3 +85,63 @@ def test_where_the_reference_panics_on_what_was_inserted_first(tmp_path: Path) -
         tok.encode("你好")
     assert caught.value.feature == "normalizer:InsertedBeforeStart"
     assert tok.encode("x你好").ids == HFBackend(data).encode("x你好", None, True).ids
+
+
+def test_a_component_without_a_type(tmp_path: Path) -> None:
+    path = saved(tmp_path, small.file(normalizer={"strip_left": True, "strip_right": True}))
+    with pytest.raises(errors.Unsupported) as caught:
+        pywasmtok.create_tokenizer(path, encoder="core")
+    assert (caught.value.feature, caught.value.path) == ("normalizer:untyped", "$.normalizer")
+    assert pywasmtok.create_tokenizer(path).backend.encoder == "hf"
+
+
+def test_pieces_of_no_length(tmp_path: Path) -> None:
+    data = small.file(pre_tokenizer={"type": "FixedLength", "length": 0})
+    with pytest.raises(errors.Unsupported) as caught:
+        pywasmtok.create_tokenizer(saved(tmp_path, data), encoder="core")
+    assert caught.value.path == "$.pre_tokenizer.length"
+    with pytest.raises(errors.BackendFailure):
+        HFBackend(data).encode("a", None, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "feature"),
+    [
+        ({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}, "model:unk_token"),
+        (
+            {
+                "type": "WordPiece",
+                "vocab": {"a": 0},
+                "unk_token": "?",
+                "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": 9,
+            },
+            "model:unk_token",
+        ),
+        ({"type": "Unigram", "vocab": [["a", -1.5]], "unk_id": None}, "model:unk_id"),
+    ],
+    ids=["WordLevel", "WordPiece", "Unigram"],
+)
+def test_nothing_stands_for_the_unknown(
+    tmp_path: Path, model: dict[str, Any], feature: str
+) -> None:
+    data = small.file(model=model, added_tokens=[], post_processor=None)
+    tok = pywasmtok.create_tokenizer(saved(tmp_path, data), encoder="core")
+    hf = HFBackend(data)
+    assert tok.encode("a").ids == hf.encode("a", None, True).ids
+    with pytest.raises(errors.Unsupported) as caught:
+        tok.encode("b")
+    assert caught.value.feature == feature
+    with pytest.raises(errors.TokenizerError):
+        hf.encode("b", None, True)
+
+
+def test_a_map_with_a_key_that_leads_nowhere() -> None:
+    """The place of its replacement lies behind the end: a text with the key would look there."""
+    here, beyond = (struct.pack("<I", 1 << 31 | place) for place in (0, 1000))
+    damaged = charsmap.blob({"a": "b"}).replace(here, beyond)
+    step = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(damaged).decode()}
+    data = small.file(normalizer=step)
+    tokenizers.Tokenizer.from_buffer(data)
+    with pytest.raises(errors.InvalidFile):
+        _host.load_tokenizer(data)

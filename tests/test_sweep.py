@@ -1,4 +1,4 @@
-"""Every Unicode scalar value in seven contexts on seven families. PYWASMTOK_SLOW=1 runs it."""
+"""Every Unicode scalar value in seven contexts on eleven families. PYWASMTOK_SLOW=1 runs it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from collections.abc import Iterator
 import pytest
 from assets import Asset, needs_assets, open_huggingface, open_tokenizer
 
-FAMILIES = ("llama3", "qwen3", "gpt-oss", "deepseek-v3", "gemma3", "gpt2", "mistral-v1")
+# fmt: off
+FAMILIES = (
+    "llama3", "qwen3", "gpt-oss", "deepseek-v3", "gemma3", "gpt2", "mistral-v1",
+    "bert-base-cased", "nmt", "t5", "xlnet",
+)
+# fmt: on
 
 CONTEXTS = {
     "alone": "{}",

@@ -50,6 +50,7 @@ def test_the_default_is_portable(directory: Path) -> None:
     assert tok.encode_ids("x", False) == ids_of("x")
     assert host.builds() == ["baseline", "portable", "threads"]
     assert host.detect(b"x" * 100_000) == {"format": "test"}
+    assert host.convert(b"x", b"{}") == (b"{}", ["a:b"])
 
 
 def test_argument_before_environment_before_default(

@@ -19,6 +19,9 @@
   (data (i32.const 288) "no such id")
   ;; Two tokens: 7 = "\c3\a9" and 300 = "<s>".
   (data (i32.const 320) "\07\00\00\00\02\00\00\00\c3\a9\2c\01\00\00\03\00\00\00<s>")
+  ;; Of a conversion: three bounds, and behind them a file and a list of one difference.
+  (data (i32.const 352) "\00\00\00\00\02\00\00\00\09\00\00\00")
+  (data (i32.const 376) "{{}}[\"a:b\"]")
 
   (func (export "pwt_abi_version") (result i32) (i32.const 1))
   (func (export "pwt_panic_ptr") (result i32) (i32.const 64))
@@ -331,4 +334,12 @@
     (call $text (local.get $s) (i32.const 256) (i32.const 17)))
 
   (func (export "pwt_detect") (param $s i32) (param $len i32) (result i32)
+    (call $text (local.get $s) (i32.const 256) (i32.const 17)))
+
+  (func (export "pwt_convert") (param $s i32) (param $len i32) (param $options i32) (result i32)
+    (i32.store offset=52 (local.get $s) (i32.const 352))
+    (i32.store offset=56 (local.get $s) (i32.const 3))
+    (call $text (local.get $s) (i32.const 376) (i32.const 9)))
+
+  (func (export "pwt_extent") (param $s i32) (param $len i32) (result i32)
     (call $text (local.get $s) (i32.const 256) (i32.const 17))))

@@ -136,7 +136,8 @@ def test_k5_and_k6_nothing_of_wasmtime_is_handed_out() -> None:
         "encode_ids", "encode_pair_ids", "id_to_token", "info", "token_to_id", "vocab",
     }  # fmt: skip
     assert set(host.__all__) == {
-        "CoreTokenizer", "FullEncoding", "builds", "describe", "detect", "load_tokenizer",
+        "CoreTokenizer", "FullEncoding", "builds", "convert", "describe", "detect", "extent",
+        "load_tokenizer",
     }  # fmt: skip
 
 

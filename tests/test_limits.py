@@ -1,0 +1,89 @@
+"""`Limits`, and how much of a GGUF file is read."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+
+import pywasmtok
+from pywasmtok import _host
+from pywasmtok.sources.prefix import read_metadata
+
+
+def test_a_file_that_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(small.file())
+    size = path.stat().st_size
+    limits = pywasmtok.Limits(file_bytes=size)
+    assert pywasmtok.create_tokenizer(path, limits=limits).vocab_size == 270
+    with pytest.raises(pywasmtok.LimitExceeded, match=r"Limits\(file_bytes=\.\.\.\)"):
+        pywasmtok.create_tokenizer(path, limits=pywasmtok.Limits(file_bytes=size - 1))
+
+
+def test_bounds_reach_the_core(tmp_path: Path) -> None:
+    model = small.definition()["model"]
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n" + "\n".join(model["merges"]) + "\n")
+    assert pywasmtok.create_tokenizer(tmp_path, limits=pywasmtok.Limits(items=1000)).vocab_size
+    for ask in (pywasmtok.create_tokenizer, pywasmtok.get_tokenizer_info):
+        with pytest.raises(pywasmtok.LimitExceeded, match="tokens; at most 100"):
+            ask(tmp_path, limits=pywasmtok.Limits(items=100))
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "1", True, None, 2**63])
+def test_what_is_no_bound(value: Any) -> None:
+    with pytest.raises(pywasmtok.InvalidArgument, match=r"Limits\.token"):
+        pywasmtok.Limits(token=value)
+    with pytest.raises(pywasmtok.InvalidArgument, match="Limits"):
+        pywasmtok.create_tokenizer("builtin:demo", limits=[value])  # type: ignore[arg-type]
+
+
+class Asked:
+    """A stand-in for the core's judgement: the metadata takes `needed` bytes."""
+
+    def __init__(self, needed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.needed = needed
+        self.lengths: list[int] = []
+        monkeypatch.setattr(_host, "extent", self.extent)
+
+    def extent(self, prefix: bytes) -> dict[str, Any]:
+        self.lengths.append(len(prefix))
+        if len(prefix) >= self.needed:
+            return {"bytes": self.needed, "complete": True}
+        return {"bytes": len(prefix) + 1, "complete": False}
+
+
+def read(length: int, limit: int = 256 << 20) -> bytes:
+    stream = io.BytesIO(bytes(length))
+    return read_metadata(stream, pywasmtok.Limits(metadata=limit), "a file")
+
+
+def test_a_prefix_grows_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(30 << 20, monkeypatch)
+    assert len(read(100 << 20)) == 30 << 20
+    assert asked.lengths == [1 << 20, 8 << 20, 64 << 20]
+
+
+def test_a_small_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(1000, monkeypatch)
+    assert len(read(5000)) == 1000
+    assert asked.lengths == [5000]
+
+
+def test_a_file_that_is_cut_off_is_left_to_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(1 << 40, monkeypatch)
+    assert len(read(3 << 20)) == 3 << 20
+    assert asked.lengths == [1 << 20, 3 << 20]
+
+
+def test_metadata_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(1 << 40, monkeypatch)
+    with pytest.raises(pywasmtok.LimitExceeded, match=r"Limits\(metadata=\.\.\.\)") as caught:
+        read(100 << 20, 4 << 20)
+    assert caught.value.source == "a file"
+    assert asked.lengths == [1 << 20, 4 << 20]

@@ -1,0 +1,182 @@
+"""Names of models and encodings: a table that a user may extend, and the cache of tiktoken."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import small
+from assets import ROOT, needs_assets
+
+import pywasmtok
+from pywasmtok.sources import Request
+from pywasmtok.sources.encodings import ENCODINGS
+from pywasmtok.sources.names import builtin_table, find_rule
+
+CACHE = ROOT / "tiktoken-cache"
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The cache that comes with the real files; and a current folder without a pyproject.toml."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(CACHE))
+    monkeypatch.chdir(tmp_path)
+
+
+def source_of(name: str, **request: object) -> str | None:
+    rule = find_rule(name, Request(**request))  # type: ignore[arg-type]
+    return None if rule is None else rule.source
+
+
+def test_the_table_says_what_tiktoken_says() -> None:
+    model = pytest.importorskip("tiktoken.model")
+    table = dict(builtin_table().rules)
+    exact = {name: table[name] for name in table if "*" not in name}
+    assert exact == model.MODEL_TO_ENCODING
+    prefixes = {name.removesuffix("*"): table[name] for name in table if "*" in name}
+    assert list(prefixes.items()) == list(model.MODEL_PREFIX_TO_ENCODING.items())
+    for name in ("gpt-4o-mini", "gpt-4-32k", "ft:gpt-4o:x", "ft:gpt-4:x", "gpt-5.1", "o1-preview"):
+        assert source_of(name) == model.encoding_name_for_model(name)
+
+
+def test_a_user_adds_to_the_table_and_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert source_of("mine") is None
+    assert source_of("mine", model_map={"mine": "cl100k_base"}) == "cl100k_base"
+    # A name that is spelled out counts before a pattern, a pattern before the tables behind.
+    both = {"gpt-*": "first", "gpt-4o": "second"}
+    assert source_of("gpt-4o", model_map=both) == "second"
+    assert source_of("gpt-4", model_map=both) == "first"
+    assert source_of("o1", model_map=both) == "o200k_base"
+    assert source_of("o1", model_map={**both, "replace": True}) is None
+
+    file = tmp_path / "models.toml"
+    file.write_text('[models]\n"gpt-4o" = "from the file"\n')
+    assert source_of("gpt-4o", model_map=file) == "from the file"
+    monkeypatch.setenv("PYWASMTOK_MODEL_MAP", str(file))
+    assert source_of("gpt-4o") == "from the file"
+    assert source_of("gpt-4o", model_map=both) == "second"
+    monkeypatch.delenv("PYWASMTOK_MODEL_MAP")
+
+    project = tmp_path / "pyproject.toml"
+    project.write_text('[tool.pywasmtok.model_map]\n"gpt-4o" = "from the project"\n')
+    assert source_of("gpt-4o") == "from the project"
+    project.write_text("[tool.other]\n[broken")
+    assert source_of("gpt-4o") == "o200k_base"
+
+
+def test_a_table_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "models.toml"
+    for content in ("models = 3", "[models]\nx = 3", "not toml"):
+        file.write_text(content)
+        with pytest.raises(pywasmtok.TokenizerError, match=r"models\.toml"):
+            pywasmtok.create_tokenizer("gpt-4o", model_map=file)
+    monkeypatch.setenv("PYWASMTOK_MODEL_MAP", str(tmp_path / "absent.toml"))
+    with pytest.raises(pywasmtok.SourceNotFound, match="PYWASMTOK_MODEL_MAP"):
+        pywasmtok.create_tokenizer("gpt-4o")
+
+
+def test_a_rule_may_lead_to_a_path_and_to_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(small.file())
+    table = {"alias": "model", "model": str(path), "loop": "loop", "a": "b", "b": "a"}
+    tok = pywasmtok.create_tokenizer("alias", model_map=table)
+    assert tok.source == f"alias (model ({path}))"
+    assert tok.encode("Hello").tokens == ["<s>", "Hello"]
+    for name in ("loop", "a"):
+        with pytest.raises(pywasmtok.SourceNotFound):
+            pywasmtok.create_tokenizer(name, model_map=table)
+
+
+def test_what_exists_is_no_name(tmp_path: Path) -> None:
+    (tmp_path / "gpt-4o").mkdir()
+    (tmp_path / "gpt-4o" / "tokenizer.json").write_bytes(small.file())
+    (tmp_path / "gpt2").write_bytes(small.file())
+    for name in ("gpt-4o", "gpt2"):
+        assert pywasmtok.create_tokenizer(name).vocab_size == 270
+
+
+def test_names_that_are_close_are_named() -> None:
+    with pytest.raises(pywasmtok.SourceNotFound, match="Did you mean gpt-4o"):
+        pywasmtok.create_tokenizer("gtp-4o")
+
+
+def test_a_file_that_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    with pytest.raises(pywasmtok.SourceNotFound, match="switched off") as caught:
+        pywasmtok.create_tokenizer("gpt-4o", offline=True)
+    assert str(tmp_path) in str(caught.value)
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    monkeypatch.setitem(sys.modules, "tiktoken.load", None)
+    with pytest.raises(pywasmtok.BackendUnavailable, match="pip install tiktoken"):
+        pywasmtok.create_tokenizer("gpt-4o")
+
+
+def test_tiktoken_downloads_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    load = pytest.importorskip("tiktoken.load")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    asked: list[str] = []
+
+    def read_file(address: str) -> bytes:
+        asked.append(address)
+        raise OSError("no network here")
+
+    monkeypatch.setattr(load, "read_file", read_file)
+    # A damaged file is none.
+    kept = tmp_path / hashlib.sha1(ENCODINGS["o200k_base"].address.encode()).hexdigest()
+    kept.write_bytes(b"IQ== 0\n")
+    with pytest.raises(pywasmtok.LoadError, match="no network here"):
+        pywasmtok.create_tokenizer("gpt-4o")
+    assert asked == [ENCODINGS["o200k_base"].address]
+
+
+@needs_assets
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_encoding_is_tiktokens(name: str) -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    theirs = tiktoken.get_encoding(name)
+    tok = pywasmtok.create_tokenizer(name, encoder="core", decoder="core", offline=True)
+    assert tok.source == name
+    assert tok.format == "tiktoken"
+    text = "Hello, wörld! 你好 <|endoftext|>\n\n  def f(x): return 1_000_000 'S\u017f"
+    assert tok.encode(text, special="none").ids == theirs.encode_ordinary(text)
+    assert tok.encode(text).ids == theirs.encode(text, allowed_special="all")
+    assert tok.decode(tok.encode(text), skip_special_tokens=False) == text
+    ids = [*theirs._mergeable_ranks.values()][::997] + list(theirs._special_tokens.values())[:50]
+    for number in ids:
+        token = tok.id_to_token(number)
+        assert token is not None
+        assert tok.token_to_id(token) == number
+    assert tok.vocab_size == len(theirs._mergeable_ranks) + len(theirs._special_tokens)
+    for special, number in theirs._special_tokens.items():
+        assert tok.token_to_id(special) == number
+    # The reference knows no id that it does not know.
+    with pytest.raises(pywasmtok.InvalidToken):
+        tok.decode([0, theirs.n_vocab + 5])
+    assert tok.decode([0, theirs.n_vocab + 5], unknown_id="skip") == "!"
+    assert tok.decode([0, theirs.n_vocab + 5], unknown_id="replace") == "!\N{REPLACEMENT CHARACTER}"
+
+
+@needs_assets
+def test_a_model_by_its_name_without_tiktoken() -> None:
+    code = (
+        "import sys; sys.modules['tiktoken'] = None\n"
+        "import pywasmtok\n"
+        "tok = pywasmtok.create_tokenizer('gpt-4o', decoder='core')\n"
+        "print(tok.source, *tok.encode('Hello world'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "TIKTOKEN_CACHE_DIR": str(CACHE)},
+    )
+    assert done.stdout.split() == ["gpt-4o", "(o200k_base)", "13225", "2375"]
