@@ -11,11 +11,14 @@ const OF_RANKS: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// As HuggingFace's library reads it inside JSON: padding may be missing, but is right where it is
-/// there, and bits that no byte needs are 0.
-const OF_JSON: GeneralPurpose = GeneralPurpose::new(
+/// As HuggingFace's library reads it inside JSON: bits that no byte needs are 0, and padding is
+/// right where it is there.
+const OF_JSON: GeneralPurpose = GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new());
+
+/// The same where padding is missing.
+const BARE: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::RequireNone),
 );
 
 /// Appends what a token of a rank file stands for to `out`.
@@ -25,7 +28,8 @@ pub fn decode_token(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
 
 /// What a string inside JSON stands for.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
-    OF_JSON.decode(text).map_err(refused)
+    let engine = if text.ends_with('=') { OF_JSON } else { BARE };
+    engine.decode(text).map_err(refused)
 }
 
 pub fn encode(bytes: &[u8]) -> String {

@@ -8,6 +8,7 @@ mod added;
 mod model;
 mod pipeline;
 mod postprocess;
+mod scored;
 mod sentencepiece;
 
 #[cfg(test)]
@@ -42,6 +43,11 @@ pub fn write(definition: &Definition) -> Result<Written> {
             translated = sentencepiece::model(model, &mut differences)?;
             user_defined = sentencepiece::user_defined(model);
             added_tokens.extend(&user_defined);
+            &translated
+        }
+        Model::Llama(LlamaModel::Texts(texts)) => {
+            differences.push("model:ties".to_owned());
+            translated = scored::model(texts)?;
             &translated
         }
         model => {
