@@ -3,6 +3,7 @@
 use crate::constants::*;
 use crate::input::{out_of_memory, Input};
 use crate::sessions::Block;
+use crate::streams::Plans;
 use pywasmtok_engine::error::{Error, Result};
 use pywasmtok_engine::tokenizer::{FullEncoding, Scratch};
 use std::hint::black_box;
@@ -14,8 +15,11 @@ pub struct Body {
     pub bounds: Vec<u32>,
     pub details: Details,
     pub text: String,
-    /// The vocabulary, which is no text.
+    /// The vocabulary or bytes of tokens, which are no text.
     pub table: Vec<u8>,
+    /// Of a stream or a stop decoder, after the last call.
+    pub state: Vec<u8>,
+    pub plans: Plans,
     error: Option<Error>,
 }
 
@@ -40,6 +44,8 @@ impl Body {
             details: Details::default(),
             text: String::new(),
             table: Vec::new(),
+            state: Vec::new(),
+            plans: Plans::default(),
             error: None,
         }
     }
@@ -77,6 +83,10 @@ impl Body {
         publish(block, (FIELD_TEXT_PTR, FIELD_TEXT_LEN), &self.table);
     }
 
+    pub fn publish_state(&self, block: &mut Block) {
+        publish(block, (FIELD_STATE_PTR, FIELD_STATE_LEN), &self.state);
+    }
+
     /// Keeps an error where the host can read its texts, and says in the block where that is.
     pub fn keep_error(&mut self, block: &mut Block, error: Error) {
         let error = self.error.insert(error);
@@ -104,11 +114,14 @@ impl Body {
         self.input.wipe();
         self.ids.fill(0);
         self.details.tokens.fill(0);
+        self.table.fill(0);
+        self.state.fill(0);
         let mut text = std::mem::take(&mut self.text).into_bytes();
         text.fill(0);
         // Without this the compiler may leave the zeroes out: nobody reads them before the memory
         // goes back.
         black_box((&mut self.input, &mut self.ids, &mut self.details.tokens, &mut text));
+        black_box((&mut self.table, &mut self.state));
     }
 }
 

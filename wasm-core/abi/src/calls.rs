@@ -5,10 +5,11 @@ use crate::constants::*;
 use crate::input::{bad, utf8};
 use crate::sessions::Session;
 use crate::tokenizers;
+use pywasmtok_engine::decode::ByteRuns;
 use pywasmtok_engine::error::{Error, Result};
 use pywasmtok_engine::formats;
 use pywasmtok_engine::formats::Options;
-use pywasmtok_engine::tokenizer::{Tokenizer, UnknownIds, Wanted};
+use pywasmtok_engine::tokenizer::{Decoding, Tokenizer, UnknownIds, Wanted};
 
 pub fn input(session: &mut Session, len: u32) -> Result<u32> {
     let input = &mut session.body.input;
@@ -128,12 +129,18 @@ pub fn encode_batch(
 }
 
 pub fn decode(session: &mut Session, tokenizer: u32, count: u32, flags: u32) -> Result<usize> {
-    let (skip_special, unknown) = read_decode_flags(flags)?;
+    let flags = DecodeFlags::read(flags, DECODE_AS_BYTES)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     let ids = body.input.words(count as usize)?;
+    if flags.as_bytes {
+        body.table.clear();
+        tokenizer.decode_bytes(ids, flags.decoding, &mut body.table)?;
+        body.publish_table(session.block);
+        return Ok(body.table.len());
+    }
     body.text.clear();
-    tokenizer.decode_with(ids, skip_special, unknown, &mut body.text)?;
+    tokenizer.decode_with(ids, flags.decoding, &mut body.text)?;
     body.publish_text(session.block);
     Ok(body.text.len())
 }
@@ -144,22 +151,29 @@ pub fn decode_batch(
     count: u32,
     flags: u32,
 ) -> Result<usize> {
-    let (skip_special, unknown) = read_decode_flags(flags)?;
+    let flags = DecodeFlags::read(flags, DECODE_AS_BYTES)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     let lists = body.input.lists(count as usize)?;
     body.text.clear();
+    body.table.clear();
     body.bounds.clear();
     reserve(&mut body.bounds, (count as usize).saturating_add(1))?;
     body.bounds.push(0);
     for (number, ids) in lists.enumerate() {
-        let decoded = tokenizer.decode_with(ids?, skip_special, unknown, &mut body.text);
+        let decoded = match flags.as_bytes {
+            true => tokenizer.decode_bytes(ids?, flags.decoding, &mut body.table),
+            false => tokenizer.decode_with(ids?, flags.decoding, &mut body.text),
+        };
         decoded.map_err(|error| error.at_path(format!("lists[{number}]")))?;
-        body.bounds.push(body.text.len() as u32);
+        body.bounds.push((body.text.len() + body.table.len()) as u32);
     }
-    body.publish_text(session.block);
+    match flags.as_bytes {
+        true => body.publish_table(session.block),
+        false => body.publish_text(session.block),
+    }
     body.publish_bounds(session.block);
-    Ok(body.text.len())
+    Ok(body.text.len() + body.table.len())
 }
 
 pub fn token_to_id(session: &mut Session, tokenizer: u32, len: u32) -> Result<Option<usize>> {
@@ -246,19 +260,34 @@ impl EncodeFlags {
     }
 }
 
-fn read_decode_flags(flags: u32) -> Result<(bool, UnknownIds)> {
-    const UNKNOWN: u32 = DECODE_UNKNOWN_IS_ERROR | DECODE_UNKNOWN_IS_REPLACED;
-    known(flags, DECODE_SKIP_SPECIAL_TOKENS | UNKNOWN)?;
-    let unknown = match flags & UNKNOWN {
-        0 => UnknownIds::Skip,
-        DECODE_UNKNOWN_IS_ERROR => UnknownIds::Refuse,
-        DECODE_UNKNOWN_IS_REPLACED => UnknownIds::Replace,
-        _ => return Err(bad("an unknown id cannot both be an error and be replaced")),
-    };
-    Ok((flags & DECODE_SKIP_SPECIAL_TOKENS != 0, unknown))
+pub struct DecodeFlags {
+    pub decoding: Decoding,
+    pub runs: ByteRuns,
+    as_bytes: bool,
 }
 
-fn read_flag(flags: u32, flag: u32) -> Result<bool> {
+impl DecodeFlags {
+    /// `more`: the flag that this function knows beside those of all decoding.
+    pub fn read(flags: u32, more: u32) -> Result<Self> {
+        const UNKNOWN: u32 = DECODE_UNKNOWN_IS_ERROR | DECODE_UNKNOWN_IS_REPLACED;
+        known(flags, DECODE_SKIP_SPECIAL_TOKENS | UNKNOWN | more)?;
+        let unknown = match flags & UNKNOWN {
+            0 => UnknownIds::Skip,
+            DECODE_UNKNOWN_IS_ERROR => UnknownIds::Refuse,
+            DECODE_UNKNOWN_IS_REPLACED => UnknownIds::Replace,
+            _ => return Err(bad("an unknown id cannot both be an error and be replaced")),
+        };
+        let runs = match flags & DECODE_EAGER_BYTE_RUNS {
+            0 => ByteRuns::Exact,
+            _ => ByteRuns::Eager,
+        };
+        let skip_special = flags & DECODE_SKIP_SPECIAL_TOKENS != 0;
+        let decoding = Decoding { skip_special, unknown };
+        Ok(Self { decoding, runs, as_bytes: flags & DECODE_AS_BYTES != 0 })
+    }
+}
+
+pub fn read_flag(flags: u32, flag: u32) -> Result<bool> {
     known(flags, flag)?;
     Ok(flags == flag)
 }

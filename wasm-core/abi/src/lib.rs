@@ -3,6 +3,7 @@
 //! ```text
 //! lib.rs         the exported functions, one line each
 //! calls.rs       what each does, on a session and a tokenizer
+//! streams.rs     the same for streams and stop decoders
 //! sessions.rs    handles of sessions, and who may use them when
 //! tokenizers.rs  handles of tokenizers
 //! body.rs        what a session owns: buffers, results, the last error
@@ -21,6 +22,7 @@ mod input;
 mod memory;
 mod panic_text;
 mod sessions;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod tokenizers;
@@ -123,6 +125,51 @@ pub extern "C" fn pwt_decode(session: u32, tokenizer: u32, count: u32, flags: u3
 #[no_mangle]
 pub extern "C" fn pwt_decode_batch(session: u32, tokenizer: u32, count: u32, flags: u32) -> i32 {
     counting(session, |session| calls::decode_batch(session, tokenizer, count, flags).map(Some))
+}
+
+#[no_mangle]
+pub extern "C" fn pwt_stream_new(session: u32, tokenizer: u32, count: u32, flags: u32) -> i32 {
+    counting(session, |session| streams::stream_new(session, tokenizer, count, flags).map(Some))
+}
+
+#[no_mangle]
+pub extern "C" fn pwt_stream_step(
+    session: u32,
+    tokenizer: u32,
+    count: u32,
+    state_len: u32,
+    flags: u32,
+) -> i32 {
+    counting(session, |session| {
+        streams::stream_step(session, tokenizer, count, state_len, flags).map(Some)
+    })
+}
+
+#[no_mangle]
+pub extern "C" fn pwt_stop_new(
+    session: u32,
+    tokenizer: u32,
+    count: u32,
+    config_len: u32,
+    flags: u32,
+) -> i32 {
+    counting(session, |session| {
+        streams::stop_new(session, tokenizer, count, config_len, flags).map(Some)
+    })
+}
+
+#[no_mangle]
+pub extern "C" fn pwt_stop_step(
+    session: u32,
+    tokenizer: u32,
+    count: u32,
+    config_len: u32,
+    state_len: u32,
+    flags: u32,
+) -> i32 {
+    counting(session, |session| {
+        streams::stop_step(session, tokenizer, count, config_len, state_len, flags).map(Some)
+    })
 }
 
 #[no_mangle]

@@ -283,6 +283,12 @@ fn lengths_that_lie_are_refused() {
         refused(pwt_encode_batch(session, tokenizer, len, 0));
         refused(pwt_decode(session, tokenizer, len, 0));
         refused(pwt_decode_batch(session, tokenizer, len, 0));
+        refused(pwt_stream_new(session, tokenizer, len, 0));
+        refused(pwt_stream_step(session, tokenizer, len, 0, 0));
+        refused(pwt_stream_step(session, tokenizer, 0, len, 0));
+        refused(pwt_stop_new(session, tokenizer, 0, len, 0));
+        refused(pwt_stop_step(session, tokenizer, 1, 1, len, 0));
+        refused(pwt_stop_step(session, tokenizer, 1, len, 1, 0));
         refused(pwt_token_to_id(session, tokenizer, len));
         refused(pwt_detect(session, len));
         refused(pwt_convert(session, len, 0));
@@ -306,12 +312,77 @@ fn unknown_flags_are_refused() {
         pwt_encode(host.session, tokenizer, 0, 8),
         pwt_encode_pair(host.session, tokenizer, 0, 0, 1 << 31),
         pwt_encode_batch(host.session, tokenizer, 0, 8),
-        pwt_decode(host.session, tokenizer, 0, 8),
-        pwt_decode_batch(host.session, tokenizer, 0, 9),
+        pwt_decode(host.session, tokenizer, 0, 32),
+        pwt_decode(host.session, tokenizer, 0, DECODE_EAGER_BYTE_RUNS),
+        pwt_decode_batch(host.session, tokenizer, 0, 6),
+        pwt_stream_new(host.session, tokenizer, 0, DECODE_AS_BYTES),
+        pwt_stream_step(host.session, tokenizer, 0, 0, 2),
+        pwt_stop_step(host.session, tokenizer, 0, 0, 0, 2),
         pwt_vocab(host.session, tokenizer, 2),
     ];
-    assert_eq!(answers, [ANSWER_FAILED; 6]);
+    assert_eq!(answers, [ANSWER_FAILED; 10]);
     assert_eq!(host.error().kind, ErrorKind::BadArgument);
+    pwt_tokenizer_free(tokenizer);
+}
+
+#[test]
+fn a_stream_is_its_state() {
+    let host = Host::new();
+    let tokenizer = host.load();
+    host.put(b"");
+    let len = pwt_stream_new(host.session, tokenizer, 0, DECODE_SKIP_SPECIAL_TOKENS);
+    let mut state = host.body(|body| body.state.clone());
+    assert_eq!((len as usize, host.field(FIELD_STATE_LEN) as usize), (state.len(), state.len()));
+    let mut text = String::new();
+    for id in [4, 2, 3, 0] {
+        host.put_words(&[id], &state);
+        assert!(pwt_stream_step(host.session, tokenizer, 1, state.len() as u32, 0) >= 0);
+        text.push_str(&host.text());
+        state = host.body(|body| body.state.clone());
+    }
+    assert_eq!(text, "ab a");
+    state.pop();
+    host.put_words(&[0], &state);
+    let answer = pwt_stream_step(host.session, tokenizer, 1, state.len() as u32, STEP_FINISH);
+    assert_eq!((answer, host.error().kind), (ANSWER_FAILED, ErrorKind::BadArgument));
+    pwt_tokenizer_free(tokenizer);
+}
+
+#[test]
+fn a_stop_decoder_reports_what_stopped_it() {
+    let host = Host::new();
+    let tokenizer = host.load();
+    let config = br#"{"stop_sequences":["ba"],"visible_stop_sequences":["<s>"]}"#;
+    host.put(config);
+    let len = config.len() as u32;
+    assert!(pwt_stop_new(host.session, tokenizer, 0, len, DECODE_SKIP_SPECIAL_TOKENS) > 2);
+    assert!(host.text().contains("<s>"));
+    let state = host.body(|body| body.state.clone());
+    host.put_words(&[2, 2, 0], &[config, state.as_slice()].concat());
+    let (config_len, state_len) = (config.len() as u32, state.len() as u32);
+    assert_eq!(pwt_stop_step(host.session, tokenizer, 3, config_len, state_len, 0), 1);
+    assert_eq!(host.text(), "a");
+    let words = host.body(|body| body.bounds.clone());
+    assert_eq!(words, [2, 2, 0, 0, 1, 0, 1, 0, 3, 0, 1, 0, 3, 0]);
+    pwt_tokenizer_free(tokenizer);
+}
+
+#[test]
+fn bytes_can_be_had_before_they_are_replaced() {
+    let host = Host::new();
+    let file = FILE.replace("\"Ġ\":3", "\"Ġ\":3,\"ä½\":4");
+    let tokenizer = host.load_file(&file);
+    host.put_words(&[0, 4], b"");
+    assert_eq!(pwt_decode(host.session, tokenizer, 2, DECODE_AS_BYTES), 3);
+    assert_eq!(host.body(|body| body.table.clone()), [b'a', 0xE4, 0xBD]);
+    host.put_words(&[1, 1, 0, 99], b"");
+    assert_eq!(pwt_decode_batch(host.session, tokenizer, 2, DECODE_UNKNOWN_IS_REPLACED), 4);
+    assert_eq!(host.text(), "a�");
+    assert_eq!(
+        pwt_decode_batch(host.session, tokenizer, 2, DECODE_UNKNOWN_IS_ERROR),
+        ANSWER_FAILED
+    );
+    assert_eq!(host.error().kind, ErrorKind::InvalidToken);
     pwt_tokenizer_free(tokenizer);
 }
 

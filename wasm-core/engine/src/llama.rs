@@ -159,6 +159,13 @@ impl TokenBytes {
         Self { strip_space, clean_spaces, ..Self::default() }
     }
 
+    /// Tells tables apart.
+    pub fn identity(&self) -> u64 {
+        let ends: Vec<u8> = self.ends.iter().flat_map(|end| end.to_le_bytes()).collect();
+        let flags = u64::from(self.strip_space) << 1 | u64::from(self.clean_spaces);
+        crate::vocab::hash(&self.bytes) ^ crate::vocab::hash(&ends).rotate_left(7) ^ flags
+    }
+
     /// The bytes of the next id.
     pub fn push(&mut self, piece: &[u8]) {
         self.bytes.extend_from_slice(piece);

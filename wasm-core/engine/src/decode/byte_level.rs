@@ -1,7 +1,10 @@
 //! `ByteLevel`: tokens spelled in 256 printable characters, one for each byte.
 
-use super::stage::{Sink, Stage};
+use super::machine::Parts;
+use super::stage::append;
+use super::utf8::Utf8;
 use crate::error::Result;
+use crate::saved::{put_bytes, Reader};
 
 /// The characters of the alphabet lie below this code point.
 const ALPHABET_END: usize = 0x144;
@@ -52,20 +55,48 @@ pub fn finish_bytes(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Gives one token, at the end.
+/// Gives one token that never ends.
 #[derive(Debug, Default)]
-pub struct ByteLevelStage {
+pub struct ByteLevelMachine {
+    /// The token so far: which bytes it stands for shows at its end.
+    token: String,
     bytes: Vec<u8>,
+    utf8: Utf8,
 }
 
-impl Stage for ByteLevelStage {
-    fn push(&mut self, token: &str, _: &mut Sink<'_>) -> Result<()> {
-        push_token_bytes(token, &mut self.bytes);
-        Ok(())
+impl ByteLevelMachine {
+    pub fn push(&mut self, part: &str, ends: bool, out: &mut Parts<'_>) -> Result<()> {
+        if self.token.is_empty() && ends {
+            return self.push_token(part, out);
+        }
+        append(&mut self.token, part)?;
+        if !ends {
+            return Ok(());
+        }
+        let token = std::mem::take(&mut self.token);
+        self.push_token(&token, out)
     }
 
-    fn finish(&mut self, out: &mut Sink<'_>) -> Result<()> {
-        out(&finish_bytes(std::mem::take(&mut self.bytes)))
+    fn push_token(&mut self, token: &str, out: &mut Parts<'_>) -> Result<()> {
+        self.bytes.clear();
+        push_token_bytes(token, &mut self.bytes);
+        self.utf8.push(&self.bytes, &mut |text| out(text, false))
+    }
+
+    pub fn flush(&mut self, out: &mut Parts<'_>) -> Result<()> {
+        let token = std::mem::take(&mut self.token);
+        self.push_token(&token, out)?;
+        self.utf8.flush(&mut |text| out(text, false))
+    }
+
+    pub fn save(&self, out: &mut Vec<u8>) {
+        put_bytes(out, self.token.as_bytes());
+        self.utf8.save(out);
+    }
+
+    pub fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.token = from.text()?.to_owned();
+        self.utf8.load(from)
     }
 }
 

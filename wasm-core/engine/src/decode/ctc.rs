@@ -4,6 +4,7 @@
 use super::stage::{append_replaced, Sink, Stage};
 use super::word_piece::cleaned;
 use crate::error::Result;
+use crate::saved::{put_bytes, Reader};
 
 #[derive(Debug)]
 pub struct Ctc {
@@ -47,5 +48,16 @@ impl Stage for CtcStage<'_> {
             return Ok(());
         }
         out(&text)
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        out.push(self.last.is_some().into());
+        put_bytes(out, self.last.as_deref().unwrap_or_default().as_bytes());
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        let any = from.flag()?;
+        self.last = Some(from.text()?.to_owned()).filter(|_| any);
+        Ok(())
     }
 }

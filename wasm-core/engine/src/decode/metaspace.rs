@@ -1,29 +1,39 @@
 //! `Metaspace`: a mark stands for a space. In the first token it stands for the space that encoding
 //! put before the text, so there every mark is dropped, inner ones too.
 
-use super::stage::{append_char_replaced, Sink, Stage};
+use super::machine::Parts;
+use super::stage::append_char_replaced;
 use crate::definition::PrependScheme;
 use crate::error::Result;
+use crate::saved::Reader;
 
 #[derive(Debug)]
-pub struct MetaspaceStage {
+pub struct MetaspaceMachine {
     mark: char,
-    /// The next token is the first, and encoding may have put a space before it.
+    /// This token is the first, and encoding may have put a space before it.
     drop_marks: bool,
     scratch: String,
 }
 
-impl MetaspaceStage {
+impl MetaspaceMachine {
     pub fn new(mark: char, prepend: PrependScheme) -> Self {
         Self { mark, drop_marks: prepend != PrependScheme::Never, scratch: String::new() }
     }
-}
 
-impl Stage for MetaspaceStage {
-    fn push(&mut self, token: &str, out: &mut Sink<'_>) -> Result<()> {
-        let space = if std::mem::take(&mut self.drop_marks) { "" } else { " " };
+    pub fn push(&mut self, part: &str, ends: bool, out: &mut Parts<'_>) -> Result<()> {
+        let space = if self.drop_marks { "" } else { " " };
         self.scratch.clear();
-        append_char_replaced(&mut self.scratch, token, self.mark, space)?;
-        out(&self.scratch)
+        append_char_replaced(&mut self.scratch, part, self.mark, space)?;
+        self.drop_marks &= !ends;
+        out(&self.scratch, ends)
+    }
+
+    pub fn save(&self, out: &mut Vec<u8>) {
+        out.push(self.drop_marks.into());
+    }
+
+    pub fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.drop_marks = from.flag()?;
+        Ok(())
     }
 }

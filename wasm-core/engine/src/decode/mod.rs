@@ -1,20 +1,25 @@
 //! From the texts of tokens back to text: the decoder chain of a file.
 
 pub mod byte_level;
+pub mod machine;
+pub mod stage;
+pub mod table;
 
 mod bpe;
 mod byte_fallback;
 mod ctc;
-mod fuse;
+mod join;
 mod metaspace;
 mod pieces;
 mod replace;
-mod sentence_piece;
-mod stage;
 mod strip;
 pub mod token_bytes;
+mod utf8;
+mod whole;
 mod word_piece;
 
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 mod tests;
 
@@ -23,23 +28,17 @@ use crate::error::{Error, Result};
 use crate::llama::TokenBytes;
 use crate::text::FindMatches;
 
+use machine::{Machine, Machines};
 use replace::Replace;
-use sentence_piece::SentencePiece;
-use stage::{append, Stage};
+use stage::append;
 use strip::Strip;
+use whole::Whole;
+
+pub use byte_fallback::{ByteRuns, MAX_RUN, REPLACEMENT};
+pub use utf8::Utf8;
 
 /// Makes a finder of a regular expression.
 pub type CompileRegex<'a> = dyn Fn(&str) -> Result<Box<dyn FindMatches>> + 'a;
-
-/// How a caller that knows its tokens' bytes should go about decoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecodePlan {
-    /// The chain is `ByteLevel` alone: the text is [`byte_level::finish_bytes`] of all tokens'
-    /// [`byte_level::push_token_bytes`], one behind the other.
-    ByteLevel,
-    /// Anything else: [`Decoders::decode_tokens`].
-    Chain,
-}
 
 /// A file's decoder chain.
 #[derive(Debug)]
@@ -77,29 +76,65 @@ impl Decoders {
         Ok(Self { steps, token_bytes: None })
     }
 
-    pub fn plan(&self) -> DecodePlan {
-        match self.steps.as_deref() {
-            Some([Step::ByteLevel]) => DecodePlan::ByteLevel,
-            _ => DecodePlan::Chain,
-        }
-    }
-
     /// The text of a list of tokens. Which tokens to leave out (unknown ids, special ones) is
     /// settled before.
     pub fn decode_tokens<'t>(&self, tokens: impl IntoIterator<Item = &'t str>) -> Result<String> {
-        let tokens = tokens.into_iter();
-        let Some(steps) = self.steps.as_deref() else {
-            return joined_with_spaces(tokens);
-        };
-        if let [Step::ByteLevel] = steps {
-            let mut bytes = Vec::new();
-            tokens.for_each(|token| byte_level::push_token_bytes(token, &mut bytes));
-            return Ok(byte_level::finish_bytes(bytes));
+        let mut text = String::new();
+        let mut machines = self.machines(ByteRuns::Exact);
+        for token in tokens {
+            machines.push(token, &mut |part| append(&mut text, part))?;
         }
-        match SentencePiece::recognise(steps) {
-            Some(chain) => chain.decode(tokens),
-            None => decode_in_stages(steps, tokens),
+        machines.flush(&mut |part| append(&mut text, part))?;
+        Ok(text)
+    }
+
+    /// Fresh machines for one list of tokens.
+    pub fn machines(&self, runs: ByteRuns) -> Machines<'_> {
+        Machines(match self.steps.as_deref() {
+            Some(steps) => {
+                let mut machines = Vec::with_capacity(steps.len());
+                let mut joined = false;
+                for step in steps {
+                    let mut machine = step.machine(runs);
+                    if let Machine::Whole(whole) = &mut machine {
+                        // Only the first: what it makes of an empty token is what the next one gets.
+                        if std::mem::take(&mut joined) {
+                            whole.comes_joined();
+                        }
+                    }
+                    joined |= step.joins();
+                    machines.push(machine);
+                }
+                machines
+            }
+            None => vec![Machine::Join(join::JoinMachine::default())],
+        })
+    }
+
+    /// Whether the chain is `ByteLevel` alone: then all that counts is the bytes of the tokens.
+    pub fn is_byte_level(&self) -> bool {
+        matches!(self.steps.as_deref(), Some([Step::ByteLevel]))
+    }
+
+    /// The step, if there is one, that lets nothing out before the list ends: it wants to see all
+    /// of a token, and gets one that joins everything.
+    pub fn held_by(&self) -> Option<&'static str> {
+        if self.token_bytes.as_ref().is_some_and(|bytes| bytes.clean_spaces) {
+            return Some("clean_spaces");
         }
+        let mut joined = false;
+        for step in self.steps.iter().flatten() {
+            if matches!(step, Step::Pieces(pieces) if pieces.rewrites_all()) {
+                return Some("denormalizer");
+            }
+            if joined {
+                if let Machine::Whole(_) | Machine::ByteLevel(_) = step.machine(ByteRuns::Exact) {
+                    return Some(step.name());
+                }
+            }
+            joined |= step.joins();
+        }
+        None
     }
 }
 
@@ -133,54 +168,57 @@ impl Step {
     }
 
     /// A fresh machine for one list of tokens.
-    fn stage(&self) -> Box<dyn Stage + '_> {
+    fn machine(&self, runs: ByteRuns) -> Machine<'_> {
         match self {
-            Self::ByteLevel => Box::new(byte_level::ByteLevelStage::default()),
-            Self::ByteFallback => Box::new(byte_fallback::ByteFallbackStage::default()),
-            Self::Fuse => Box::new(fuse::FuseStage::default()),
-            Self::Strip(strip) => Box::new(*strip),
-            Self::Replace(replace) => Box::new(replace::ReplaceStage::new(replace)),
+            Self::ByteLevel => Machine::ByteLevel(byte_level::ByteLevelMachine::default()),
+            Self::ByteFallback => {
+                Machine::ByteFallback(byte_fallback::ByteFallbackMachine::new(runs))
+            }
+            Self::Fuse => Machine::Fuse,
+            Self::Strip(strip) => Machine::Strip(strip::StripMachine::new(*strip)),
+            Self::Replace(replace) => match replace.literal() {
+                Some(machine) => Machine::Literal(machine),
+                None => Machine::Whole(Whole::new(replace::ReplaceStage::new(replace))),
+            },
             &Self::Metaspace { replacement, prepend } => {
-                Box::new(metaspace::MetaspaceStage::new(replacement, prepend))
+                Machine::Metaspace(metaspace::MetaspaceMachine::new(replacement, prepend))
             }
-            Self::Bpe { suffix } => Box::new(bpe::BpeStage::new(suffix)),
+            Self::Bpe { suffix } => Machine::Bpe(bpe::BpeMachine::new(suffix)),
             Self::WordPiece { prefix, cleanup } => {
-                Box::new(word_piece::WordPieceStage::new(prefix, *cleanup))
+                let stage = word_piece::WordPieceStage::new(prefix, *cleanup);
+                Machine::Whole(Whole::new(stage))
             }
-            Self::Ctc(ctc) => Box::new(ctc::CtcStage::new(ctc)),
-            Self::Pieces(pieces) => Box::new(pieces::PiecesStage::new(pieces)),
+            Self::Ctc(ctc) => Machine::Whole(Whole::new(ctc::CtcStage::new(ctc))),
+            Self::Pieces(pieces) => Machine::Whole(Whole::new(pieces::PiecesStage::new(pieces))),
         }
     }
-}
 
-fn joined_with_spaces<'t>(tokens: impl Iterator<Item = &'t str>) -> Result<String> {
-    let mut text = String::new();
-    for (index, token) in tokens.enumerate() {
-        if index > 0 {
-            append(&mut text, " ")?;
+    /// As tokenizer.json names it.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::ByteLevel => "ByteLevel",
+            Self::ByteFallback => "ByteFallback",
+            Self::Fuse => "Fuse",
+            Self::Strip(_) => "Strip",
+            Self::Replace(_) => "Replace",
+            Self::Metaspace { .. } => "Metaspace",
+            Self::Bpe { .. } => "BPEDecoder",
+            Self::WordPiece { .. } => "WordPiece",
+            Self::Ctc(_) => "CTC",
+            Self::Pieces(_) => "SentencePiece",
         }
-        append(&mut text, token)?;
     }
-    Ok(text)
-}
 
-fn decode_in_stages<'t>(steps: &[Step], tokens: impl Iterator<Item = &'t str>) -> Result<String> {
-    let mut stages: Vec<_> = steps.iter().map(Step::stage).collect();
-    let mut text = String::new();
-    for token in tokens {
-        push_through(&mut stages, token, &mut text)?;
+    /// Whether all tokens become one.
+    fn joins(&self) -> bool {
+        matches!(self, Self::ByteLevel | Self::Fuse)
     }
-    let mut rest = stages.as_mut_slice();
-    while let Some((stage, behind)) = rest.split_first_mut() {
-        stage.finish(&mut |token| push_through(behind, token, &mut text))?;
-        rest = behind;
-    }
-    Ok(text)
-}
 
-fn push_through(stages: &mut [Box<dyn Stage + '_>], token: &str, text: &mut String) -> Result<()> {
-    match stages.split_first_mut() {
-        Some((stage, behind)) => stage.push(token, &mut |token| push_through(behind, token, text)),
-        None => append(text, token),
+    /// Whether what becomes of a token depends on nothing but the token and on its being the first.
+    fn forgets(&self) -> bool {
+        matches!(
+            self,
+            Self::Strip(_) | Self::Replace(_) | Self::Metaspace { .. } | Self::WordPiece { .. }
+        )
     }
 }

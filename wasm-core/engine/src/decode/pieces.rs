@@ -3,9 +3,11 @@
 
 use super::byte_fallback::REPLACEMENT;
 use super::stage::{append_char_replaced, Sink, Stage};
+use super::utf8::may_go_on;
 use crate::definition::SentencePieceDecoder;
 use crate::error::Result;
 use crate::normalize::SentencePiece as Normalizer;
+use crate::saved::{put_bytes, Reader};
 use crate::vocab::Vocab;
 
 const SPACE: char = '\u{2581}';
@@ -42,6 +44,11 @@ impl Pieces {
                 None => None,
             },
         })
+    }
+
+    /// Whether the text is rewritten when all of it is there.
+    pub fn rewrites_all(&self) -> bool {
+        self.denormalizer.is_some()
     }
 
     /// The byte that a piece is the name of. Other spellings of the number are text.
@@ -93,6 +100,21 @@ impl<'a> PiecesStage<'a> {
         }
     }
 
+    /// What is certain of the run: a character that is complete, a byte that is part of none.
+    fn let_characters_go(&mut self, out: &mut Sink<'_>) -> Result<()> {
+        while !self.run.is_empty() && !may_go_on(&self.run) {
+            let run = std::mem::take(&mut self.run);
+            match std::str::from_utf8(&run) {
+                Ok(text) => self.write(text, out)?,
+                Err(_) => {
+                    self.write(REPLACEMENT, out)?;
+                    self.run = run.get(1..).unwrap_or_default().to_vec();
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn close_run(&mut self, out: &mut Sink<'_>) -> Result<()> {
         if self.run.is_empty() {
             return Ok(());
@@ -115,7 +137,7 @@ impl Stage for PiecesStage<'_> {
         let pieces = self.pieces;
         if let Some(byte) = pieces.byte_of(token) {
             self.run.push(byte);
-            return Ok(());
+            return self.let_characters_go(out);
         }
         self.close_run(out)?;
         self.at_start &= !self.started;
@@ -143,8 +165,26 @@ impl Stage for PiecesStage<'_> {
     fn finish(&mut self, out: &mut Sink<'_>) -> Result<()> {
         self.close_run(out)?;
         match &self.pieces.denormalizer {
-            Some(denormalizer) => out(&denormalizer.normalize(&self.text)?),
+            Some(denormalizer) => {
+                let text = std::mem::take(&mut self.text);
+                out(&denormalizer.normalize(&text)?)
+            }
             None => Ok(()),
         }
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        out.push(self.at_start.into());
+        out.push(self.started.into());
+        put_bytes(out, &self.run);
+        put_bytes(out, self.text.as_bytes());
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.at_start = from.flag()?;
+        self.started = from.flag()?;
+        self.run = from.bytes()?.to_vec();
+        self.text = from.text()?.to_owned();
+        Ok(())
     }
 }

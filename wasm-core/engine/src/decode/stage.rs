@@ -1,6 +1,7 @@
 //! What all steps of a decoder chain have in common.
 
 use crate::error::{Error, Result};
+use crate::saved::Reader;
 
 /// No token and no text grows beyond this. Only a chain made to grow gets here: a replacement by
 /// something longer, and again, and again.
@@ -9,8 +10,10 @@ const MAX_TEXT: usize = 1 << 28;
 /// Where a step hands its tokens on to.
 pub type Sink<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
-/// One step of a decoder chain: tokens in, tokens out, in order. Feeding it the tokens one by one
-/// and then finishing it gives what the reference gives for the whole list.
+/// One step of a decoder chain that wants to see whole tokens: tokens in, tokens out, in order.
+/// Feeding it the tokens one by one and then finishing it gives what the reference gives for the
+/// whole list. A step that can do with parts of a token is a [`Machine`](super::machine::Machine)
+/// of its own; this trait is what it takes to add one that can not.
 pub trait Stage {
     fn push(&mut self, token: &str, out: &mut Sink<'_>) -> Result<()>;
 
@@ -18,6 +21,12 @@ pub trait Stage {
     fn finish(&mut self, _out: &mut Sink<'_>) -> Result<()> {
         Ok(())
     }
+
+    /// Writes all that it remembers from one token to the next.
+    fn save(&self, out: &mut Vec<u8>);
+
+    /// Takes up what `save` wrote.
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<()>;
 }
 
 /// Appends within the limit.

@@ -24,7 +24,7 @@ impl FindMatches for Spaces {
     }
 }
 
-fn compile(regex: &str) -> Result<Box<dyn FindMatches>> {
+pub fn compile(regex: &str) -> Result<Box<dyn FindMatches>> {
     match regex {
         " +" => Ok(Box::new(Spaces)),
         _ => Err(Error::invalid("no such regex here")),
@@ -144,25 +144,27 @@ fn a_chain_that_grows_without_bound_is_a_limit() {
 }
 
 #[test]
-fn only_byte_level_alone_is_planned_over_bytes() {
-    let plan = |chain| Decoders::new(&chain, &compile).unwrap().plan();
-    assert_eq!(plan(Some(vec![Decoder::ByteLevel])), DecodePlan::ByteLevel);
-    assert_eq!(plan(Some(vec![Decoder::ByteLevel, Decoder::Fuse])), DecodePlan::Chain);
-    assert_eq!(plan(None), DecodePlan::Chain);
+fn a_step_that_sees_all_of_a_joined_token_holds_it() {
+    let held = |chain| Decoders::new(&Some(chain), &compile).unwrap().held_by();
+    let spaces = Decoder::Replace { pattern: Pattern::Regex(" +".into()), content: "".into() };
+    assert_eq!(held(llama()), None);
+    assert_eq!(held(vec![spaces.clone(), Decoder::Fuse]), None);
+    assert_eq!(held(vec![Decoder::Fuse, spaces]), Some("Replace"));
+    assert_eq!(held(vec![Decoder::ByteLevel, Decoder::ByteLevel]), Some("ByteLevel"));
 }
 
 /// Deterministic numbers for random tests.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 33) as usize % bound
     }
 
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 }
@@ -177,7 +179,7 @@ fn ctc_tells_repeated_tokens_from_doubled_letters() {
     assert_eq!(decode(ctc(false), &["h|", "h|", "i"]), "h|i");
 }
 
-const TOKENS: [&str; 36] = [
+pub const TOKENS: [&str; 36] = [
     "",
     " ",
     "  ",
@@ -216,7 +218,7 @@ const TOKENS: [&str; 36] = [
     "<|x|>",
 ];
 
-fn any_decoder(random: &mut Random) -> Decoder {
+pub fn any_decoder(random: &mut Random) -> Decoder {
     match random.below(10) {
         0 => Decoder::ByteLevel,
         1 => Decoder::ByteFallback,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::stage::{append, Sink, Stage};
 use crate::error::Result;
+use crate::saved::Reader;
 
 /// In the order in which they are applied.
 const CLEANUP: [(&str, &str); 11] = [
@@ -51,6 +52,15 @@ impl Stage for WordPieceStage<'_> {
         } else {
             out(&self.scratch)
         }
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        out.push(self.first.into());
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        self.first = from.flag()?;
+        Ok(())
     }
 }
 

@@ -6,5 +6,6 @@ pub mod greedy;
 pub mod random;
 pub mod ranks;
 pub mod split;
+pub mod stop;
 pub mod unigram;
 pub mod word_piece;

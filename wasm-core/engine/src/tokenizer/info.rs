@@ -154,6 +154,7 @@ impl Tokenizer {
             "pre_tokenizers": summary.pre_tokenizers,
             "post_processors": summary.post_processors,
             "decoders": summary.decoders,
+            "stream_held_by": self.stream_held_by(),
             "truncation": summary.truncation,
             "padding": summary.padding.map(|length| json!({"length": length})),
             "roles": summary.roles,

@@ -4,6 +4,7 @@
 //! where each id came from; it serves the callers who ask for offsets, and it is the oracle of the
 //! fast one. Both give the same ids for every text.
 
+mod decoding;
 mod ids;
 mod info;
 mod trace;
@@ -12,9 +13,10 @@ mod trace;
 mod tests;
 
 use crate::added::AddedTokens;
-use crate::decode::{self, Decoders};
+use crate::decode::table::TokenTable;
+use crate::decode::Decoders;
 use crate::definition::{Definition, PreTokenizer, PrependScheme};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::formats;
 use crate::formats::Options;
 use crate::model::{Model, ModelScratch};
@@ -26,6 +28,8 @@ use crate::text::{FindMatches, MAX_TEXT};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub(crate) use decoding::stands_in;
+pub use decoding::{Decoding, UnknownIds};
 pub use trace::FullEncoding;
 
 /// What a caller may ask of an encoding.
@@ -43,15 +47,6 @@ impl Wanted {
     }
 }
 
-/// What becomes of an id that the tokenizer does not have, when ids are decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnknownIds {
-    Skip,
-    Refuse,
-    /// U+FFFD stands for it, as a token of its own.
-    Replace,
-}
-
 /// Immutable once built; may be shared by any number of threads, each with its own [`Scratch`].
 #[derive(Debug)]
 pub struct Tokenizer {
@@ -64,6 +59,10 @@ pub struct Tokenizer {
     model: Model,
     post: Post,
     decoders: Decoders,
+    /// What the tokens become, where the decoders allow to know that beforehand.
+    table: Option<TokenTable>,
+    /// See [`Tokenizer::decoding_identity`].
+    decoding_identity: u64,
     summary: info::Summary,
 }
 
@@ -95,6 +94,10 @@ impl Tokenizer {
         let pre_tokenizers = PreTokenizers::new(&definition.pre_tokenizer)?;
         let post = Post::new(&definition)?;
         let decoders = Decoders::new(&definition.decoder, &compile)?;
+        let decoder_chain = match &decoders.token_bytes {
+            Some(table) => format!("TokenBytes {}", table.identity()),
+            None => format!("{:?}", definition.decoder),
+        };
         // Where something may stand before the first character, the next steps need alignments.
         let unanchored = normalizers.may_unanchor();
         let plan = match unanchored {
@@ -117,7 +120,7 @@ impl Tokenizer {
             },
             _ => Route::Steps { track: unanchored || asks_for_origin(&pre_tokenizer, &added) },
         };
-        Ok(Self {
+        let mut tokenizer = Self {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             added,
             normalizers,
@@ -126,8 +129,12 @@ impl Tokenizer {
             model,
             post,
             decoders,
+            table: None,
+            decoding_identity: 0,
             summary,
-        })
+        };
+        tokenizer.prepare_decoding(&decoder_chain);
+        Ok(tokenizer)
     }
 
     /// The text of the token, as the file has it. For an added token, what its normalisation left.
@@ -150,55 +157,6 @@ impl Tokenizer {
             .contents()
             .filter(move |(text, id)| with_added && self.model.vocab().id(text) != Some(*id));
         model.chain(added)
-    }
-
-    /// Appends the text of `ids` to `out`. Ids that the tokenizer does not have are left out.
-    pub fn decode(&self, ids: &[u32], skip_special: bool, out: &mut String) -> Result<()> {
-        self.decode_with(ids, skip_special, UnknownIds::Skip, out)
-    }
-
-    pub fn decode_with(
-        &self,
-        ids: &[u32],
-        skip_special: bool,
-        unknown: UnknownIds,
-        out: &mut String,
-    ) -> Result<()> {
-        if unknown == UnknownIds::Refuse {
-            self.refuse_unknown(ids)?;
-        }
-        let stands_in = match unknown {
-            UnknownIds::Replace => Some("\u{FFFD}"),
-            UnknownIds::Skip | UnknownIds::Refuse => None,
-        };
-        if let Some(bytes) = &self.decoders.token_bytes {
-            let skip = |id| {
-                skip_special && self.id_to_token(id).is_some_and(|text| self.added.is_special(text))
-            };
-            out.push_str(&decode::token_bytes::decode(bytes, ids, skip, stands_in));
-            return Ok(());
-        }
-        let tokens = ids
-            .iter()
-            .filter_map(|&id| self.id_to_token(id).or(stands_in))
-            .filter(|text| !(skip_special && self.added.is_special(text)));
-        out.push_str(&self.decoders.decode_tokens(tokens)?);
-        Ok(())
-    }
-}
-
-impl Tokenizer {
-    fn refuse_unknown(&self, ids: &[u32]) -> Result<()> {
-        match ids.iter().position(|&id| self.id_to_token(id).is_none()) {
-            None => Ok(()),
-            Some(place) => {
-                let id = ids.get(place).copied().unwrap_or_default();
-                Err(Error::new(
-                    ErrorKind::InvalidToken,
-                    format!("ids[{place}] = {id} is no id of this tokenizer"),
-                ))
-            }
-        }
     }
 }
 

@@ -234,12 +234,13 @@ fn unknown_ids_are_left_out_refused_or_replaced() {
     given.push(u32::MAX);
     let decode = |given: &[u32], unknown| {
         let mut out = String::new();
-        tokenizer.decode_with(given, false, unknown, &mut out).map(|()| out)
+        let how = Decoding { skip_special: false, unknown };
+        tokenizer.decode_with(given, how, &mut out).map(|()| out)
     };
     assert_eq!(decode(&given, UnknownIds::Skip).unwrap(), "hello");
     assert_eq!(decode(&given, UnknownIds::Replace).unwrap(), "hello\u{FFFD}");
     let error = decode(&given, UnknownIds::Refuse).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::InvalidToken);
+    assert_eq!(error.kind, crate::error::ErrorKind::InvalidToken);
     assert!(error.message.contains("4294967295"), "{error}");
     given.pop();
     assert_eq!(decode(&given, UnknownIds::Refuse).unwrap(), "hello");
