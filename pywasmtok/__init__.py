@@ -44,7 +44,18 @@ from .factory import (
 )
 from .info import TokenizerInfo, get_tokenizer_info
 from .limits import Limits
+from .sequence import Sequence
 from .special import SpecialTokens
+from .stop import (
+    Held,
+    Matched,
+    Stopped,
+    StoppedWithText,
+    StopSequenceConfig,
+    StopSequenceDecoder,
+    Text,
+)
+from .stream import DecodeStream
 from .tokenizer import BackendInfo, Tokenizer
 
 __version__ = "0.1.0"
@@ -58,10 +69,12 @@ __all__ = [
     "BackendUnavailable",
     "Compressed",
     "CoreTrap",
+    "DecodeStream",
     "EmptyFile",
     "Encoding",
     "EncodingBatch",
     "GitLfsPointer",
+    "Held",
     "HostError",
     "HostUnsupported",
     "InvalidArgument",
@@ -71,10 +84,17 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "LoadError",
+    "Matched",
     "NoTokenizerInFile",
     "NotATokenizer",
+    "Sequence",
     "SourceNotFound",
     "SpecialTokens",
+    "StopSequenceConfig",
+    "StopSequenceDecoder",
+    "Stopped",
+    "StoppedWithText",
+    "Text",
     "Tokenizer",
     "TokenizerClosed",
     "TokenizerError",

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
 
-from ._ids import MAX_ID
+from ._ids import MAX_ID, as_bytes
 from .backends import Backend, Hybrid, TextPair
 from .backends.base import check_text, what_is_wrong_with
 from .encoding import Encoding, EncodingBatch
@@ -15,7 +15,11 @@ from .sources.sidecars import NO_SIDECARS, Sidecars
 
 if TYPE_CHECKING:
     from ._ids import Ids
+    from .backends.streaming import Streaming
+    from .sequence import Sequence
     from .special import SpecialTokens
+    from .stop import StopSequenceConfig, StopSequenceDecoder
+    from .stream import DecodeStream
 
 __all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer"]
 
@@ -78,6 +82,7 @@ class Tokenizer:
         self._unknown = habit_of(file_format)
         self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
+        self._streaming: Streaming | None = None
 
     def encode(
         self,
@@ -124,7 +129,7 @@ class Tokenizer:
         `unknown_id` says what becomes of an id that there is not: `"skip"`, `"error"`, or
         `"replace"` (U+FFFD). None: what the reference of the file's format does.
         """
-        unknown = self._unknown if unknown_id is None else check_unknown(unknown_id)
+        unknown = self._unknown_id(unknown_id)
         return self._backend.decode(ids, skip_special_tokens, unknown)
 
     def decode_batch(
@@ -136,8 +141,99 @@ class Tokenizer:
     ) -> list[str]:
         if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
             raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
-        unknown = self._unknown if unknown_id is None else check_unknown(unknown_id)
+        unknown = self._unknown_id(unknown_id)
         return self._backend.decode_batch(list(lists), skip_special_tokens, unknown)
+
+    def decode_bytes(
+        self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
+    ) -> bytes:
+        """The bytes that ids stand for, before U+FFFD replaces what is no UTF-8.
+
+        For decoders in which tokens have no bytes of their own it is the UTF-8 of the text.
+        """
+        streaming = self.streaming
+        flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id))
+        return streaming.decode_bytes(as_bytes(ids), flags)
+
+    def decode_stream(
+        self,
+        prompt_ids: Ids = (),
+        skip_special_tokens: bool = True,
+        *,
+        byte_runs: str = "exact",
+        unknown_id: str | None = None,
+        history: bool = False,
+    ) -> DecodeStream:
+        """A stream of text for ids that come one by one, behind those of a prompt.
+
+        `byte_runs="exact"`: a run of byte tokens goes out when it has ended, as only then it is
+        certain to be text; `"eager"`: each of its characters when it is complete. `unknown_id`:
+        "skip", "error" or "replace". `history=True` keeps `tokens` and `text`.
+        """
+        from .stream import DecodeStream
+
+        streaming = self.streaming
+        flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
+        return DecodeStream(streaming, streaming.stream_new(as_bytes(prompt_ids), flags), history)
+
+    def stop_decoder(
+        self,
+        config: StopSequenceConfig,
+        prompt_ids: Ids = (),
+        skip_special_tokens: bool = True,
+        *,
+        eos_token_ids: Iterable[int] | None = None,
+        byte_runs: str = "exact",
+        unknown_id: str | None = None,
+    ) -> StopSequenceDecoder:
+        """A stream that ends at a stop token or at a stop sequence.
+
+        `eos_token_ids` stop it, too, unless the config ignores them. None: the one that the file
+        states, if it does.
+        """
+        from .stop import StopSequenceDecoder
+
+        if eos_token_ids is None:
+            eos_token_ids = self.eos_ids_of_file()
+        streaming = self.streaming
+        flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
+        return StopSequenceDecoder.begin(
+            streaming, config, tuple(eos_token_ids), as_bytes(prompt_ids), flags
+        )
+
+    def sequence(self, token_ids: Ids = (), skip_special_tokens: bool = False) -> Sequence:
+        """Ids and their text, growing together."""
+        from .sequence import Sequence
+
+        return Sequence(self, token_ids, skip_special_tokens)
+
+    @property
+    def stream_backend(self) -> str:
+        """Who decodes for streams and stop decoders: `core`, `core (decoder only)` where another
+        library encodes, or `held until flush: ...` with what the core lacks."""
+        return self.streaming.name
+
+    @property
+    def streaming(self) -> Streaming:
+        """Who decodes step by step; chosen when it is first needed."""
+        chosen = self._streaming
+        if chosen is None:
+            if self.closed:
+                raise TokenizerClosed("this tokenizer is closed", source=self.source)
+            from .backends.streaming import choose
+
+            chosen = self._streaming = choose(self._hybrid, self._build, self.source)
+        return chosen
+
+    def _unknown_id(self, unknown_id: str | None) -> str:
+        return self._unknown if unknown_id is None else check_unknown(unknown_id)
+
+    def eos_ids_of_file(self) -> tuple[int, ...]:
+        """The end of sequence, where the file says which token it is."""
+        special = self.special_tokens
+        if special.eos is None or special.eos not in special.ids:
+            return ()
+        return (special.ids[special.eos],)
 
     def token_to_id(self, token: str) -> int | None:
         """None for a token that the vocabulary does not have."""
@@ -213,6 +309,8 @@ class Tokenizer:
         # A call then needs no check of its own.
         self._backend = cast(Backend, _Closed(self._recipe.source))
         self._hybrid.close()
+        if self._streaming is not None:
+            self._streaming.close()
 
     @property
     def closed(self) -> bool:

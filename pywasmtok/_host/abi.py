@@ -9,7 +9,7 @@ INPUT_PADDING: Final = 32
 MAX_SESSIONS: Final = 1024
 MAX_TOKENIZERS: Final = 1024
 MAX_PANIC_TEXT: Final = 2048
-SESSION_WORDS: Final = 24
+SESSION_WORDS: Final = 26
 FIELD_STATUS: Final = 0
 FIELD_ERROR_OFFSET_LO: Final = 1
 FIELD_ERROR_OFFSET_HI: Final = 2
@@ -34,12 +34,17 @@ FIELD_TOKENS_PTR: Final = 20
 FIELD_TOKENS_LEN: Final = 21
 FIELD_TEXT_PTR: Final = 22
 FIELD_TEXT_LEN: Final = 23
+FIELD_STATE_PTR: Final = 24
+FIELD_STATE_LEN: Final = 25
 ENCODE_ADD_SPECIAL_TOKENS: Final = 1
 ENCODE_DETAILS: Final = 2
 ENCODE_SPECIAL_IS_TEXT: Final = 4
 DECODE_SKIP_SPECIAL_TOKENS: Final = 1
 DECODE_UNKNOWN_IS_ERROR: Final = 2
 DECODE_UNKNOWN_IS_REPLACED: Final = 4
+DECODE_EAGER_BYTE_RUNS: Final = 8
+DECODE_AS_BYTES: Final = 16
+STEP_FINISH: Final = 1
 VOCAB_WITH_ADDED_TOKENS: Final = 1
 ERROR_EMPTY_FILE: Final = 1
 ERROR_GIT_LFS_POINTER: Final = 2
@@ -91,6 +96,10 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "pwt_encode_batch": (4, 1),
     "pwt_decode": (4, 1),
     "pwt_decode_batch": (4, 1),
+    "pwt_stream_new": (4, 1),
+    "pwt_stream_step": (5, 1),
+    "pwt_stop_new": (5, 1),
+    "pwt_stop_step": (6, 1),
     "pwt_token_to_id": (3, 1),
     "pwt_id_to_token": (3, 1),
     "pwt_vocab": (3, 1),

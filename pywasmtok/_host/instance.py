@@ -30,6 +30,9 @@ _NOTHING: Final = 0xFFFF_FFFF  # -1 as the guest's unsigned number
 _SMALLEST_INPUT: Final = 4096
 _SESSION_BYTES: Final = 4 * abi.SESSION_WORDS
 _FIRST_FAILURE: Final = 0x8000_0000
+# Words of the report of a stop decoder.
+_NO_STOP: Final = 2
+_A_STOP: Final = 14
 _TOKEN_ROW: Final = struct.Struct("<I")  # length
 _VOCAB_ROW: Final = struct.Struct("<II")  # id, length
 
@@ -44,6 +47,15 @@ class FullEncoding(NamedTuple):
     special_tokens_mask: bytes
     attention_mask: bytes
     tokens: list[str]
+
+
+class StopStep(NamedTuple):
+    """What one call of a stop decoder gave."""
+
+    text: str
+    state: bytes
+    report: list[int]
+    """The words that docs/abi.md describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +229,66 @@ class Instance:
         bounds = memoryview(self._bounds(items, length)).cast("I").tolist()
         return [_utf8(text[start:end]) for start, end in pairwise(bounds)]
 
+    def decode_bytes(self, ids: bytes, flags: int) -> bytes:
+        self.put(ids)
+        flags |= abi.DECODE_AS_BYTES
+        count = len(ids) // 4
+        return self._text(self.counted("pwt_decode", self._session, self._tokenizer, count, flags))
+
+    def stream_new(self, context: bytes, flags: int) -> bytes:
+        self.put(context)
+        count = len(context) // 4
+        self.counted("pwt_stream_new", self._session, self._tokenizer, count, flags)
+        return self._state()
+
+    def stream_step(self, ids: bytes, state: bytes, flags: int) -> tuple[str, bytes]:
+        """Text and the next state. Written out like `encode_ids`: a step is little work."""
+        length = len(ids) + len(state)
+        if length > self._room:
+            self.reserve(length)
+        start = self._input
+        self._view[start : start + length] = ids + state
+        function = self._bound.get("pwt_stream_step") or self._bind("pwt_stream_step")
+        args = function.args
+        args[0] = self._session
+        args[4] = self._tokenizer
+        args[8] = len(ids) // 4
+        args[12] = len(state)
+        args[16] = flags
+        failed = function.run()
+        if failed is not None or self._trap[0]:
+            raise self._failure(failed)
+        length = args[0]
+        if length >= _FIRST_FAILURE:
+            raise self.reported_error(length)
+        words, block = self._words, self._session // 4
+        text = ""
+        if length:
+            text = _utf8(self._copy(words[block + abi.FIELD_TEXT_PTR], length))
+        start = words[block + abi.FIELD_STATE_PTR]
+        return text, self._copy(start, words[block + abi.FIELD_STATE_LEN])
+
+    def stop_new(self, context: bytes, config: bytes, flags: int) -> tuple[bytes, bytes]:
+        """Notes and the first state."""
+        self.put(context, config)
+        length = self.counted(
+            "pwt_stop_new", self._session, self._tokenizer, len(context) // 4, len(config), flags
+        )
+        return self._text(length), self._state()
+
+    def stop_step(self, ids: bytes, config: bytes, state: bytes, flags: int) -> StopStep:
+        self.put(ids, config, state)
+        length = self.counted(
+            "pwt_stop_step",
+            *(self._session, self._tokenizer, len(ids) // 4, len(config), len(state), flags),
+        )
+        words = self._field(abi.FIELD_BOUNDS_LEN)
+        if words not in (_NO_STOP, _A_STOP):
+            raise misbehaved(f"reported a stop in {words} words")
+        report = self._copy(self._field(abi.FIELD_BOUNDS_PTR), 4 * words)
+        text = _utf8(self._text(length)) if length else ""
+        return StopStep(text, self._state(), memoryview(report).cast("I").tolist())
+
     def token_to_id(self, token: bytes) -> int | None:
         self.put(token)
         return self._found("pwt_token_to_id", self._session, self._tokenizer, len(token))
@@ -375,6 +447,9 @@ class Instance:
 
     def _text(self, length: int) -> bytes:
         return self._copy(self._field(abi.FIELD_TEXT_PTR), length)
+
+    def _state(self) -> bytes:
+        return self._copy(self._field(abi.FIELD_STATE_PTR), self._field(abi.FIELD_STATE_LEN))
 
     def _bounds(self, items: int, total: int) -> bytes:
         if self._field(abi.FIELD_BOUNDS_LEN) != items + 1:

@@ -12,7 +12,7 @@ from . import abi, status
 from .status import Interrupted
 
 if TYPE_CHECKING:
-    from .instance import FullEncoding, Instance
+    from .instance import FullEncoding, Instance, StopStep
     from .pool import Pool
 
 # Calls with so many bytes of input or more take long enough for somebody to want them stopped: up
@@ -149,6 +149,53 @@ class CoreTokenizer:
         for part in _parts(lists):
             texts += self._decode_part(part, flags)
         return texts
+
+    def decode_bytes(self, ids: bytes, flags: int) -> bytes:
+        _require_whole(ids)
+        found: bytes = self._run(len(ids), lambda one: one.decode_bytes(ids, flags))
+        return found
+
+    def stream_new(self, context: bytes, flags: int) -> bytes:
+        """The state of a stream behind these ids. It goes on with any instance."""
+        state: bytes = self._run(len(context), lambda one: one.stream_new(context, flags))
+        return state
+
+    def stream_step(self, ids: bytes, state: bytes, finish: bool) -> tuple[str, bytes]:
+        """Text, and the state from which the next step goes on."""
+        flags = abi.STEP_FINISH if finish else 0
+        if len(ids) >= LONG_INPUT:
+            answer: tuple[str, bytes] = self._long(lambda one: one.stream_step(ids, state, flags))
+            return answer
+        # `_short`, written out, for the reason that `encode_ids` has.
+        try:
+            self._thread.enough  # noqa: B018
+        except AttributeError:
+            self._require_stack()
+        try:
+            instance = self._idle.pop()
+        except IndexError:
+            instance = self._pool.acquire()
+        try:
+            answer = instance.stream_step(ids, state, flags)
+        except BaseException as error:
+            self._pool.settle(instance, error)
+            raise
+        self._idle.append(instance)
+        if self._pool.attention:
+            self._pool.attend()
+        return answer
+
+    def stop_new(self, context: bytes, config: bytes, flags: int) -> tuple[bytes, bytes]:
+        size = len(context) + len(config)
+        answer: tuple[bytes, bytes] = self._run(
+            size, lambda one: one.stop_new(context, config, flags)
+        )
+        return answer
+
+    def stop_step(self, ids: bytes, config: bytes, state: bytes, finish: bool) -> StopStep:
+        flags = abi.STEP_FINISH if finish else 0
+        answer: StopStep = self._run(len(ids), lambda one: one.stop_step(ids, config, state, flags))
+        return answer
 
     def token_to_id(self, token: str) -> int | None:
         data = _utf8(token, "token")

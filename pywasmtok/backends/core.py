@@ -45,6 +45,10 @@ class CoreBackend(Backend):
     def build(self) -> str:
         return self._core.build
 
+    @property
+    def core(self) -> CoreTokenizer:
+        return self._core
+
     @cached_property
     def info(self) -> dict[str, Any]:
         """What the core says of the file; see docs/abi.md."""

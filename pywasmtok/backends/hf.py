@@ -6,9 +6,10 @@ the library does not read, from the tokenizer.json that the core made of them.
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from .._ids import as_list, require_known, what_is_wrong
 from .._locks import ForkSafeLock
@@ -234,6 +235,15 @@ class HFBackend(Backend):
         if padding:
             roles["pad"] = (padding["pad_token"], padding["pad_id"])
         return SpecialTokens.from_file(special, roles)
+
+    def decoder_json(self) -> Any:
+        """The decoder as the library itself writes it."""
+        return json.loads(self._use(self.load().to_str))["decoder"]
+
+    def special_contents(self) -> list[str]:
+        """Tokens that decoding leaves out, where special tokens are left out."""
+        added = self._use(self.load().get_added_tokens_decoder)
+        return [token.content for token in added.values() if token.special]
 
     def close(self) -> None:
         with self._lock:
