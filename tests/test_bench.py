@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import small
 
 from pywasmtok.errors import __doc__ as some_text
+from tools import bench_stream
 from tools.bench import Report, Result, Row, copies, main, measure, render, timed
 from tools.bench_libraries import Contender, TokenizerFile, byte_alphabet, contenders
 from tools.bench_texts import Coiner, Tape
@@ -122,3 +124,13 @@ def test_whole_run_as_json(
     assert ("hf", 200, "warm") in keys
     assert ("hf-fast", 2000, "fresh") in keys
     assert all(row["ids_equal"] and row["microseconds"] > 0 for row in report["rows"])
+
+
+def test_the_benchmark_of_streams_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "tokenizer.json"
+    file.write_bytes(small.file())
+    assert bench_stream.main([str(file), "--quick", "--markdown"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("pywasmtok `step`") == 4
+    ours = [line for line in printed.splitlines() if line.startswith("| pywasmtok")]
+    assert not any("differs" in line for line in ours)

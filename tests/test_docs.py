@@ -52,6 +52,18 @@ def test_readme_example_runs() -> None:
     assert run.stdout.splitlines()[-1] == "Hello, world!"
 
 
+def test_the_examples_of_streaming_run() -> None:
+    example = "\n".join(fenced("docs/streaming.md", "python"))
+    run = subprocess.run(
+        [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert lines[0] == "naïve 🌶 text"
+    assert lines[1].startswith("Hello world 2 ")
+    assert lines[2].startswith("Well, yes!Matched(kind='string', id=None, string='!'")
+
+
 def test_readme_has_the_two_commands() -> None:
     first, second = fenced("README.md", "sh")
     assert "pip install ." in first

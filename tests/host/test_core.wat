@@ -23,6 +23,8 @@
   (data (i32.const 352) "\00\00\00\00\02\00\00\00\09\00\00\00")
   (data (i32.const 376) "{{}}[\"a:b\"]")
 
+  (data (i32.const 400) "[]")
+
   (func (export "pwt_abi_version") (result i32) (i32.const 1))
   (func (export "pwt_panic_ptr") (result i32) (i32.const 64))
   (func (export "pwt_panic_len") (result i32) (i32.load (i32.const 20)))
@@ -44,9 +46,9 @@
 
   (func (export "pwt_memory_new") (param i32) (result i32) (call $take (local.get 0)))
   (func (export "pwt_memory_free") (param i32))
-  (func (export "pwt_session_new") (result i32) (call $take (i32.const 96)))
+  (func (export "pwt_session_new") (result i32) (call $take (i32.const 104)))
   (func (export "pwt_session_free") (param $s i32)
-    (memory.fill (local.get $s) (i32.const 0) (i32.const 96)))
+    (memory.fill (local.get $s) (i32.const 0) (i32.const 104)))
   (func (export "pwt_tokenizer_free") (param i32))
 
   (func (export "pwt_input") (param $s i32) (param $len i32) (result i32) (local $at i32)
@@ -308,6 +310,45 @@
     (call $letters (local.get $s)
       (i32.add (i32.load offset=36 (local.get $s)) (i32.mul (local.get $count) (i32.const 4)))
       (local.get $sum) (i32.const 0)))
+
+  ;; A state is the number of ids so far, as one word; byte 96 of the block says where it is.
+  (func $state (param $s i32) (param $count i32) (local $at i32)
+    (local.set $at (call $take (i32.const 4)))
+    (i32.store (local.get $at) (local.get $count))
+    (i32.store offset=96 (local.get $s) (local.get $at))
+    (i32.store offset=100 (local.get $s) (i32.const 4)))
+
+  (func (export "pwt_stream_new") (param $s i32) (param $t i32) (param $count i32)
+        (param $flags i32) (result i32)
+    (i32.store (local.get $s) (i32.const 0))
+    (call $state (local.get $s) (i32.const 0))
+    (i32.const 4))
+
+  (func (export "pwt_stream_step") (param $s i32) (param $t i32) (param $count i32)
+        (param $state i32) (param $flags i32) (result i32) (local $sum i32)
+    (local.set $sum (i32.add (local.get $count)
+      (i32.load (i32.add (i32.load offset=36 (local.get $s))
+                         (i32.mul (local.get $count) (i32.const 4))))))
+    (call $state (local.get $s) (local.get $sum))
+    (call $letters (local.get $s) (i32.load offset=36 (local.get $s)) (local.get $count)
+      (i32.const 0)))
+
+  (func (export "pwt_stop_new") (param $s i32) (param $t i32) (param $count i32)
+        (param $config i32) (param $flags i32) (result i32)
+    (call $state (local.get $s) (i32.const 0))
+    (call $text (local.get $s) (i32.const 400) (i32.const 2)))
+
+  ;; Nothing ever stops the text.
+  (func (export "pwt_stop_step") (param $s i32) (param $t i32) (param $count i32)
+        (param $config i32) (param $state i32) (param $flags i32) (result i32) (local $at i32)
+    (call $state (local.get $s) (local.get $count))
+    (local.set $at (call $take (i32.const 8)))
+    (i32.store (local.get $at) (local.get $count))
+    (i32.store offset=4 (local.get $at) (i32.const 0))
+    (i32.store offset=52 (local.get $s) (local.get $at))
+    (i32.store offset=56 (local.get $s) (i32.const 2))
+    (call $letters (local.get $s) (i32.load offset=36 (local.get $s)) (local.get $count)
+      (i32.const 0)))
 
   (func (export "pwt_token_to_id") (param $s i32) (param $t i32) (param $len i32) (result i32)
     (i32.store (local.get $s) (i32.const 0))

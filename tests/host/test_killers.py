@@ -132,8 +132,9 @@ def test_k5_and_k6_nothing_of_wasmtime_is_handed_out() -> None:
     tok = load()
     public = {name for name in dir(tok) if not name.startswith("_")}
     assert public == {
-        "build", "close", "closed", "decode", "decode_batch", "encode_batch_ids", "encode_full",
-        "encode_ids", "encode_pair_ids", "id_to_token", "info", "token_to_id", "vocab",
+        "build", "close", "closed", "decode", "decode_batch", "decode_bytes",
+        "encode_batch_ids", "encode_full", "encode_ids", "encode_pair_ids", "id_to_token",
+        "info", "stop_new", "stop_step", "stream_new", "stream_step", "token_to_id", "vocab",
     }  # fmt: skip
     assert set(host.__all__) == {
         "CoreTokenizer", "FullEncoding", "builds", "convert", "describe", "detect", "extent",
