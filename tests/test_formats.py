@@ -122,12 +122,13 @@ def test_huggingface_encodes_a_conversion_alike(unpacked: Path, file: File) -> N
     try:
         converted = convert(unpacked.read_bytes(), options, str(unpacked))
     except pywasmtok.Unsupported as refusal:
-        if not (refusal.feature or "").startswith("convert:"):
+        if refusal.feature not in {"convert:normalizer", "convert:model:Greedy"}:
             raise
         pytest.skip(refusal.message)
     theirs = tokenizers.Tokenizer.from_buffer(converted.document)
-    if set(converted.differences) - {"added_tokens:in_text", "decoder:sentencepiece"}:
-        return
+    others = [name for name in converted.differences if not name.startswith("decode")]
+    if set(others) - {"added_tokens:in_text", "added_tokens:longest_first"}:
+        pytest.skip(f"named as different: {', '.join(others)}")
     theirs.encode_special_tokens = True
     for case in vectors(ROOT / "vectors" / f"{file.vectors}.jsonl"):
         assert theirs.encode(case["text"], add_special_tokens=False).ids == case["ids"]
