@@ -45,6 +45,7 @@ from .factory import (
 from .info import TokenizerInfo, get_tokenizer_info
 from .limits import Limits
 from .sequence import Sequence
+from .spans import TokenSpan
 from .special import SpecialTokens
 from .stop import (
     Held,
@@ -95,6 +96,7 @@ __all__ = [
     "Stopped",
     "StoppedWithText",
     "Text",
+    "TokenSpan",
     "Tokenizer",
     "TokenizerClosed",
     "TokenizerError",

@@ -233,6 +233,7 @@ def _on_one_screen(info: TokenizerInfo) -> dict[str, Any]:
         "format": f"{info.format} ({info.reason})",
         "size": None if info.size is None else f"{info.size:,} bytes",
         "sha256": info.sha256,
+        "fingerprint": info.fingerprint,
         "chosen": info.chosen,
         "passed over": info.passed_over,
         "beside it": info.sidecars,

@@ -153,6 +153,19 @@ class Encoding(Sequence[int]):
         digest = blake2b(self._data, digest_size=8, person=_HASH_PERSON).digest()
         return int.from_bytes(digest, "little")
 
+    def block_hashes(
+        self, block_size: int, *, parent: int | None = None, salt: str = ""
+    ) -> list[int]:
+        """One number of 64 bits for each whole block of ids, each over all ids up to its end.
+
+        For routers of KV caches; `salt` keeps apart what must not share one, such as
+        `tok.fingerprint` and the name of an adapter. docs/hashes.md has the bytes, `hashes` the
+        functions of Dynamo, vLLM and SGLang.
+        """
+        from .hashes import block_hashes
+
+        return block_hashes(self, block_size, parent=parent, salt=salt)
+
     def _detail(self) -> Details:
         details = self._details
         if details is None:

@@ -13,6 +13,7 @@ from .backends.hybrid import reason_of
 from .backends.mock import MockBackend
 from .conversion import Conversion
 from .errors import BackendUnavailable, HostError, TokenizerError, Unsupported
+from .fingerprint import of_file
 from .limits import Limits
 from .sources import MOCK, Request, Source, SourceLike, read_source
 from .special import SpecialTokens
@@ -46,8 +47,11 @@ class TokenizerInfo:
     """Configurations beside it that were read."""
     chat_templates: Mapping[str, int] = field(default_factory=dict)
     """Name and length in characters of each."""
+    fingerprint: str | None = None
+    decoding_fingerprint: str | None = None
+    """Those of the tokenizer that this would be; see docs/hashes.md."""
     eos_token_ids: tuple[int, ...] = ()
-    """Ids that end a text, as the model's configurations say."""
+    """Ids that end a text, as the tokenizer's file and the configurations beside it say."""
     notes: tuple[str, ...] = ()
     """What the reader had to assume, and what is wrong with the files beside it."""
     pipeline: Mapping[str, Any] = field(default_factory=dict)
@@ -110,8 +114,9 @@ def describe(found: Source, request: Request) -> TokenizerInfo:
         # A file of its own beside the tokenizer counts before what the tokenizer holds.
         facts["chat_templates"] = inside | facts["chat_templates"]
         facts["format"] = pipeline["format"]
-        roles = found.sidecars.roles()
-        special = core.special_tokens().completed(roles, core.token_to_id)
+        special = core.special_tokens().completed(found.sidecars, core.token_to_id)
+        facts["eos_token_ids"] = special.eos_token_ids
+        facts |= _fingerprints(found, load)
         decoder_reason = None
         if facts["format"] != "tokenizer.json":
             decoder_reason = Conversion(found.data, load, found.name).why_not("decode")
@@ -160,6 +165,14 @@ def _detect(found: Source) -> dict[str, Any]:
         raise
 
 
+def _fingerprints(found: Source, load: bytes) -> dict[str, str]:
+    fingerprints = of_file(found.data, load, found.name)
+    return {
+        "fingerprint": fingerprints.encoding,
+        "decoding_fingerprint": fingerprints.decoding,
+    }
+
+
 def _without_core(facts: dict[str, Any], found: Source, error: TokenizerError) -> TokenizerInfo:
     missing = reason_of(error)
     hf = HFBackend(found.data, found.name)
@@ -167,7 +180,10 @@ def _without_core(facts: dict[str, Any], found: Source, error: TokenizerError) -
         hf.load()
     except TokenizerError:
         return TokenizerInfo(**facts, encoder=None, falls_back=missing)
-    special = hf.special_tokens().completed(found.sidecars.roles(), hf.token_to_id)
+    special = hf.special_tokens().completed(found.sidecars, hf.token_to_id)
+    facts["eos_token_ids"] = special.eos_token_ids
+    if not isinstance(error, HostError | BackendUnavailable):
+        facts |= _fingerprints(found, b"")
     return TokenizerInfo(
         **facts, encoder="hf", decoder="hf", falls_back=missing, special_tokens=special
     )

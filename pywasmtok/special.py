@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .sources.sidecars import Sidecars
 
 __all__ = ["ROLES", "SpecialTokens"]
 
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+
+# The roles of a file whose tokens end a text: of a turn and of a message to a tool, too.
+_ENDS = ("eos", "eot", "eom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,13 @@ class SpecialTokens:
     additional: tuple[str, ...] = ()
     ids: Mapping[str, int] = field(default_factory=dict)
     """The id of every token named above that the vocabulary has."""
+    eos_token_ids: tuple[int, ...] = ()
+    """Every id that is stated to end a text: by the tokenizer's file (`eos`, and of a GGUF file
+    `eot` and `eom` as llama.cpp finds them), by tokenizer_config.json, special_tokens_map.json,
+    generation_config.json and config.json, in this order, each once. An id may be none of this
+    tokenizer's."""
+    guessed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What `guess` added: tokens by role, and `eos_token_ids`. Empty: all of it is stated."""
 
     @classmethod
     def from_file(
@@ -45,32 +58,39 @@ class SpecialTokens:
                 ids.setdefault(token, token_id)
         taken = {token for token, _ in roles.values()}
         named = {role: token for role, (token, _) in roles.items()}
+        stated: dict[str, Any] = {role: named.pop(role) for role in ROLES if role in named}
         return cls(
-            **{role: named.pop(role) for role in ROLES if role in named},
+            **stated,
             more=named,
             additional=tuple(token for token in special if token not in taken),
             ids=ids,
+            eos_token_ids=_each_once(roles[role][1] for role in _ENDS if role in roles),
         )
 
-    def completed(
-        self, roles: Mapping[str, str], id_of: Callable[[str], int | None]
-    ) -> SpecialTokens:
-        """With the roles that a configuration beside the file names; the file's own come first."""
+    def completed(self, beside: Sidecars, id_of: Callable[[str], int | None]) -> SpecialTokens:
+        """With what the configurations beside the file state; the file's own comes first."""
         missing: dict[str, Any] = {
-            role: token for role, token in roles.items() if getattr(self, role) is None
+            role: token for role, token in beside.roles().items() if getattr(self, role) is None
         }
-        if not missing:
-            return self
         found = {
             token: number for token in missing.values() if (number := id_of(token)) is not None
         }
         taken = set(missing.values())
+        ends = (*map(id_of, beside.eos_tokens()), *beside.eos_token_ids())
         return replace(
             self,
             **missing,
             additional=tuple(token for token in self.additional if token not in taken),
             ids={**self.ids, **found},
+            eos_token_ids=_each_once((*self.eos_token_ids, *ends)),
         )
+
+    def guess(self) -> SpecialTokens:
+        """With what the names of the special tokens suggest where nothing is stated: `</s>` for
+        `eos`, `<|eot_id|>` and `<|im_end|>` among `eos_token_ids`. `guessed` says what was."""
+        from .guesses import guess
+
+        return guess(self)
 
     def __iter__(self) -> Iterator[str]:
         """Every token once: roles in the order of the fields, then the additional ones."""
@@ -81,3 +101,7 @@ class SpecialTokens:
 
     def __contains__(self, token: object) -> bool:
         return token in tuple(self)
+
+
+def _each_once(ids: Iterable[int | None]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(number for number in ids if number is not None))

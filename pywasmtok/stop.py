@@ -192,7 +192,7 @@ class StopSequenceDecoder:
         """Goes on where `state()` was taken, with an equal tokenizer and an equal config.
         `reset` goes back to this point."""
         if eos_token_ids is None:
-            eos_token_ids = tokenizer.eos_ids_of_file()
+            eos_token_ids = tokenizer.special_tokens.eos_token_ids
         document = config.document(tuple(eos_token_ids))
         decoder = cls(tokenizer.streaming, config, document, bytes(state))
         decoder._advance(b"", False)

@@ -16,7 +16,9 @@ from .sources.sidecars import NO_SIDECARS, Sidecars
 if TYPE_CHECKING:
     from ._ids import Ids
     from .backends.streaming import Streaming
+    from .fingerprint import Fingerprints
     from .sequence import Sequence
+    from .spans import TokenSpan
     from .special import SpecialTokens
     from .stop import StopSequenceConfig, StopSequenceDecoder
     from .stream import DecodeStream
@@ -83,6 +85,7 @@ class Tokenizer:
         self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
         self._streaming: Streaming | None = None
+        self._fingerprints: Fingerprints | None = None
 
     def encode(
         self,
@@ -155,6 +158,13 @@ class Tokenizer:
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id))
         return streaming.decode_bytes(as_bytes(ids), flags)
 
+    def token_spans(self, ids: Ids, skip_special_tokens: bool = True) -> list[TokenSpan]:
+        """Which token wrote which part of the text, in bytes and in characters: what a server
+        sends with log probabilities."""
+        from .spans import token_spans
+
+        return token_spans(self, ids, skip_special_tokens)
+
     def decode_stream(
         self,
         prompt_ids: Ids = (),
@@ -188,13 +198,13 @@ class Tokenizer:
     ) -> StopSequenceDecoder:
         """A stream that ends at a stop token or at a stop sequence.
 
-        `eos_token_ids` stop it, too, unless the config ignores them. None: the one that the file
-        states, if it does.
+        `eos_token_ids` stop it, too, unless the config ignores them. None: those that the file and
+        the configurations beside it state (`special_tokens.eos_token_ids`).
         """
         from .stop import StopSequenceDecoder
 
         if eos_token_ids is None:
-            eos_token_ids = self.eos_ids_of_file()
+            eos_token_ids = self.special_tokens.eos_token_ids
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
         return StopSequenceDecoder.begin(
@@ -227,13 +237,6 @@ class Tokenizer:
 
     def _unknown_id(self, unknown_id: str | None) -> str:
         return self._unknown if unknown_id is None else check_unknown(unknown_id)
-
-    def eos_ids_of_file(self) -> tuple[int, ...]:
-        """The end of sequence, where the file says which token it is."""
-        special = self.special_tokens
-        if special.eos is None or special.eos not in special.ids:
-            return ()
-        return (special.ids[special.eos],)
 
     def token_to_id(self, token: str) -> int | None:
         """None for a token that the vocabulary does not have."""
@@ -274,8 +277,8 @@ class Tokenizer:
         tokens = self._special_tokens
         if tokens is None:
             stated = self._backend.special_tokens()
-            roles = self._recipe.sidecars.roles()
-            tokens = self._special_tokens = stated.completed(roles, self._backend.token_to_id)
+            tokens = stated.completed(self._recipe.sidecars, self._backend.token_to_id)
+            self._special_tokens = tokens
         return tokens
 
     @property
@@ -293,6 +296,28 @@ class Tokenizer:
     def fallbacks(self) -> dict[str, int]:
         """How many calls HuggingFace answered in place of the core, by reason."""
         return self._hybrid.refused
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything in the file and in how it was loaded that can change an id, equal
+        wherever and by whomever it is served; see docs/hashes.md. Made on first use: it takes as
+        long as loading does."""
+        return self._identity().encoding
+
+    @property
+    def decoding_fingerprint(self) -> str:
+        """The same of everything that can change a decoded text."""
+        return self._identity().decoding
+
+    def _identity(self) -> Fingerprints:
+        known = self._fingerprints
+        if known is None:
+            if self.closed:
+                raise TokenizerClosed("this tokenizer is closed", source=self.source)
+            from .fingerprint import fingerprints_of
+
+            known = self._fingerprints = fingerprints_of(self._recipe)
+        return known
 
     @property
     def format(self) -> str:

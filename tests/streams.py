@@ -48,6 +48,12 @@ def open_bytes(data: bytes, encoder: str = "auto", decoder: str = "core") -> pyw
     return from_recipe(Recipe(data, "small", Options(encoder, decoder, build=None, preload=False)))
 
 
+def ids_of(tok: pywasmtok.Tokenizer, *tokens: str) -> list[int]:
+    found = [tok.token_to_id(token) for token in tokens]
+    assert None not in found
+    return [number for number in found if number is not None]
+
+
 def bytes_of(text: str | bytes) -> list[int]:
     """Ids of the byte-level tokenizer of `small`, and of `llama`: one a byte."""
     return list(text.encode() if isinstance(text, str) else text)

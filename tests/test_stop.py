@@ -14,7 +14,7 @@ import pytest
 import small
 import streams
 from assets import Asset, needs_assets, open_tokenizer
-from streams import bytes_of
+from streams import bytes_of, ids_of
 
 import pywasmtok
 from pywasmtok import (
@@ -37,12 +37,6 @@ def byte_level() -> pywasmtok.Tokenizer:
 @pytest.fixture(scope="module")
 def llama() -> pywasmtok.Tokenizer:
     return streams.open_bytes(streams.llama())
-
-
-def ids_of(tok: pywasmtok.Tokenizer, *tokens: str) -> list[int]:
-    found = [tok.token_to_id(token) for token in tokens]
-    assert None not in found
-    return [number for number in found if number is not None]
 
 
 @dataclass

@@ -18,7 +18,7 @@ import small
 import streams
 import tokenizers
 from assets import Asset, needs_assets, open_huggingface, open_tokenizer
-from streams import bytes_of
+from streams import bytes_of, ids_of
 
 import pywasmtok
 from pywasmtok import InvalidArgument, InvalidToken
@@ -43,12 +43,6 @@ def byte_level() -> pywasmtok.Tokenizer:
 @pytest.fixture(scope="module")
 def llama() -> pywasmtok.Tokenizer:
     return streams.open_bytes(streams.llama())
-
-
-def ids_of(tok: pywasmtok.Tokenizer, *tokens: str) -> list[int]:
-    found = [tok.token_to_id(token) for token in tokens]
-    assert None not in found
-    return [number for number in found if number is not None]
 
 
 def steps(tok: pywasmtok.Tokenizer, context: list[int], ids: list[int], **how: object) -> list[str]:

@@ -23,6 +23,7 @@ __all__ = [
     "describe",
     "detect",
     "extent",
+    "fingerprint",
     "load_tokenizer",
 ]
 
@@ -71,6 +72,12 @@ def convert(
     results there than here. `options` as in `load_tokenizer`."""
     file, differences = _alone(build).convert(bytes(data), options)
     return file, parsed_names(differences)
+
+
+def fingerprint(data: bytes, options: bytes = b"", *, build: str | None = None) -> tuple[str, str]:
+    """What the file is for encoding, and for decoding, as hashes; see docs/hashes.md."""
+    answer = parsed(_alone(build).fingerprint(bytes(data), options))
+    return str(answer["fingerprint"]), str(answer["decoding"])
 
 
 def extent(prefix: bytes, *, build: str | None = None) -> dict[str, Any]:

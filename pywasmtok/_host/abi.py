@@ -107,6 +107,7 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "pwt_detect": (2, 1),
     "pwt_convert": (3, 1),
     "pwt_extent": (2, 1),
+    "pwt_fingerprint": (3, 1),
     "pwt_panic_ptr": (0, 1),
     "pwt_panic_len": (0, 1),
     "pwt_memory_new": (1, 1),

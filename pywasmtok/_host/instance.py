@@ -316,6 +316,11 @@ class Instance:
         start, middle, end = memoryview(self._bounds(2, length)).cast("I").tolist()
         return text[start:middle], text[middle:end]
 
+    def fingerprint(self, file: bytes, options: bytes) -> bytes:
+        self.put(file, options)
+        length = self.counted("pwt_fingerprint", self._session, len(file), len(options))
+        return self._text(length)
+
     def extent(self, prefix: bytes) -> bytes:
         self.put(prefix)
         return self._text(self.counted("pwt_extent", self._session, len(prefix)))

@@ -99,7 +99,10 @@ class MockBackend(Backend):
 
     def special_tokens(self) -> SpecialTokens:
         return SpecialTokens(
-            bos="<bos>", eos="<eos>", ids={token: _VOCAB[token] for token in _SPECIAL}
+            bos="<bos>",
+            eos="<eos>",
+            ids={token: _VOCAB[token] for token in _SPECIAL},
+            eos_token_ids=(_VOCAB["<eos>"],),
         )
 
     def close(self) -> None:

@@ -31,6 +31,8 @@ MORE_TEMPLATES = "additional_chat_templates"
 
 MAX_BYTES = 16 << 20
 
+_IDS = 1 << 32
+
 
 class Sidecars(NamedTuple):
     """What stands beside a tokenizer, by file name. Absent files are empty objects."""
@@ -62,13 +64,21 @@ class Sidecars(NamedTuple):
 
     def eos_token_ids(self) -> tuple[int, ...]:
         """Every id at which the model's own files end a text, in the order that they name them."""
+        config = self.of("config.json")
+        # Where a model takes more than text, what concerns text has a place of its own.
+        objects = (self.of("generation_config.json"), config, config.get("text_config"))
         found: list[int] = []
-        for name in ("generation_config.json", "config.json"):
-            stated = self.of(name).get("eos_token_id")
+        for stated in (_field(item, "eos_token_id") for item in objects):
             for number in stated if isinstance(stated, list) else [stated]:
-                if isinstance(number, int) and not isinstance(number, bool) and number >= 0:
+                if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _IDS:
                     found.append(number)
         return tuple(dict.fromkeys(found))
+
+    def eos_tokens(self) -> tuple[str, ...]:
+        """The tokens that the tokenizer's configurations end a text with."""
+        names = ("tokenizer_config.json", "special_tokens_map.json")
+        stated = (_content(self.of(name).get("eos_token")) for name in names)
+        return tuple(dict.fromkeys(token for token in stated if token is not None))
 
     def added_tokens(self) -> dict[int, Mapping[str, Any]]:
         """`added_tokens_decoder` of the configuration: flags of each token, by id."""

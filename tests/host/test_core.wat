@@ -382,5 +382,9 @@
     (i32.store offset=56 (local.get $s) (i32.const 3))
     (call $text (local.get $s) (i32.const 376) (i32.const 9)))
 
+  (func (export "pwt_fingerprint") (param $s i32) (param $len i32) (param $options i32)
+        (result i32)
+    (call $text (local.get $s) (i32.const 256) (i32.const 17)))
+
   (func (export "pwt_extent") (param $s i32) (param $len i32) (result i32)
     (call $text (local.get $s) (i32.const 256) (i32.const 17))))

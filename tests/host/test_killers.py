@@ -138,7 +138,7 @@ def test_k5_and_k6_nothing_of_wasmtime_is_handed_out() -> None:
     }  # fmt: skip
     assert set(host.__all__) == {
         "CoreTokenizer", "FullEncoding", "builds", "convert", "describe", "detect", "extent",
-        "load_tokenizer",
+        "fingerprint", "load_tokenizer",
     }  # fmt: skip
 
 

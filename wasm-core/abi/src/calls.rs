@@ -235,6 +235,12 @@ pub fn extent(session: &mut Session, len: u32) -> Result<usize> {
     answer_text(session, |text| text.push_str(&extent))
 }
 
+pub fn fingerprint(session: &mut Session, len: u32, options_len: u32) -> Result<usize> {
+    let (bytes, options) = with_options(session, len, options_len)?;
+    let fingerprints = formats::fingerprint(bytes, &options)?;
+    answer_text(session, |text| text.push_str(&fingerprints.to_json()))
+}
+
 fn answer_text(session: &mut Session, write: impl FnOnce(&mut String)) -> Result<usize> {
     session.body.text.clear();
     write(&mut session.body.text);

@@ -208,6 +208,11 @@ pub extern "C" fn pwt_extent(session: u32, len: u32) -> i32 {
 }
 
 #[no_mangle]
+pub extern "C" fn pwt_fingerprint(session: u32, len: u32, options_len: u32) -> i32 {
+    counting(session, |session| calls::fingerprint(session, len, options_len).map(Some))
+}
+
+#[no_mangle]
 pub extern "C" fn pwt_panic_ptr() -> u32 {
     panic_text::address()
 }

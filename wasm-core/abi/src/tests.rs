@@ -244,6 +244,20 @@ fn a_file_is_converted_to_itself() {
 }
 
 #[test]
+fn a_file_has_a_fingerprint() {
+    let host = Host::new();
+    let len = host.put(FILE.as_bytes());
+    let answer = pwt_fingerprint(host.session, len, 0);
+    let text = host.text();
+    assert_eq!(answer as usize, text.len());
+    assert!(text.contains("\"fingerprint\":\"pwt1:"), "{text}");
+    let spaced = FILE.replace(':', " : ");
+    let len = host.put(spaced.as_bytes());
+    assert!(pwt_fingerprint(host.session, len, 0) > 0);
+    assert_eq!(host.text(), text);
+}
+
+#[test]
 fn wrong_text_is_named_with_its_place() {
     let host = Host::new();
     let tokenizer = host.load();
@@ -293,6 +307,7 @@ fn lengths_that_lie_are_refused() {
         refused(pwt_detect(session, len));
         refused(pwt_convert(session, len, 0));
         refused(pwt_convert(session, len, len));
+        refused(pwt_fingerprint(session, len, len));
         assert_eq!(pwt_load(session, len), 0);
         assert_eq!(host.error().kind, ErrorKind::BadArgument);
     }

@@ -235,6 +235,14 @@ impl Model {
         }
     }
 
+    /// How many tokens the model says it has: what comes behind it is numbered from here on.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Unigram(unigram) => unigram.scores.len(),
+            model => model.vocab().len(),
+        }
+    }
+
     /// The token for what the model does not know.
     pub fn unk(&self) -> Option<u32> {
         match self {

@@ -9,6 +9,7 @@ pub mod decode;
 pub mod definition;
 pub mod encoding;
 pub mod error;
+pub mod fingerprint;
 pub mod formats;
 pub mod llama;
 pub mod model;

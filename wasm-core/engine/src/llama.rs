@@ -172,6 +172,11 @@ impl TokenBytes {
         self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
     }
 
+    /// The bytes of each id.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.ends.len()).map(|id| self.get(id as u32).unwrap_or_default())
+    }
+
     pub fn get(&self, id: u32) -> Option<&[u8]> {
         let id = id as usize;
         let end = *self.ends.get(id)?;

@@ -3,9 +3,7 @@
 //! A host knows the rules of the library whose configurations they are; here is only what becomes
 //! of a definition. The order of the tokens matters: new ones get ids one behind the other.
 
-use crate::definition::{
-    AddedToken, Definition, Model, PostProcessor, TemplatePiece, TemplateToken,
-};
+use crate::definition::{AddedToken, Definition, PostProcessor, TemplatePiece, TemplateToken};
 use crate::error::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
@@ -85,7 +83,7 @@ fn add_tokens(tokens: &[Token], definition: &mut Definition) {
 /// Behind everything known: where the reference puts a token that is new.
 fn first_free_id(definition: &Definition) -> u32 {
     let added = definition.added_tokens.iter().map(|token| token.id.saturating_add(1)).max();
-    let known = u32::try_from(size(&definition.model)).unwrap_or(u32::MAX);
+    let known = u32::try_from(definition.model.size()).unwrap_or(u32::MAX);
     added.unwrap_or_default().max(known)
 }
 
@@ -161,17 +159,9 @@ fn id_of(content: &str, definition: &Definition) -> Option<u32> {
         .filter(|text| !text.is_empty() && vocab.id(text).is_none() && seen.insert(*text));
     let behind = || {
         let place = new.into_iter().position(|text| text == content)?;
-        u32::try_from(size(&definition.model).checked_add(place)?).ok()
+        u32::try_from(definition.model.size().checked_add(place)?).ok()
     };
     vocab.id(content).or_else(behind)
-}
-
-/// How many tokens the model says it has: what comes behind it is numbered from here on.
-fn size(model: &Model) -> usize {
-    match model {
-        Model::Unigram(unigram) => unigram.scores.len(),
-        model => model.vocab().len(),
-    }
 }
 
 #[cfg(test)]

@@ -163,7 +163,9 @@ fn detect_json_object(text: &[u8]) -> Result<Verdict> {
             return Ok(Verdict::new(Format::TokenizerJson, "a JSON object with the key \"model\""));
         }
     }
-    if has("added_tokens") && has("pre_tokenizer") || has("version") && has("truncation") {
+    // With its keys sorted, a file with many of them shows nothing else at its beginning.
+    let lists_added = keys.iter().any(|key| key.name == b"added_tokens" && !key.is_number);
+    if lists_added || has("version") && has("truncation") {
         return Ok(Verdict::new(
             Format::TokenizerJson,
             "a JSON object with the keys of a tokenizer.json",

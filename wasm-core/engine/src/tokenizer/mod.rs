@@ -180,7 +180,7 @@ fn admit(length: usize) -> Result<()> {
     Ok(())
 }
 
-fn compile(pattern: &str) -> Result<Box<dyn FindMatches>> {
+pub(crate) fn compile(pattern: &str) -> Result<Box<dyn FindMatches>> {
     Ok(Box::new(Regex::compile(pattern)?))
 }
 
