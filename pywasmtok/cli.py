@@ -61,9 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     encode.add_argument("--offsets", action="store_true", help="also the place of each token")
     encode.add_argument(
         "--special",
-        choices=("all", "none"),
+        metavar="all|none|raise|NAME,...",
         default="all",
-        help="names of special tokens in the text: their ids, or text like any other",
+        help="names of special tokens in the text: their ids, text like any other, an error, or "
+        "ids for these names alone",
     )
     _backend_options(encode)
 
@@ -170,7 +171,7 @@ def _encode(options: argparse.Namespace) -> int:
     text = _input(options.text, options.file)
     with _open(options) as tokenizer:
         encoding = tokenizer.encode(
-            text, options.pair, not options.no_special, special=options.special
+            text, options.pair, not options.no_special, special=_special(options.special)
         )
         backend = tokenizer.backend
         answer: dict[str, Any] = {
@@ -192,6 +193,10 @@ def _encode(options: argparse.Namespace) -> int:
         why = f", because of {backend.reason}" if backend.reason else ""
         print(f"backend:  {encoding.served_by}{build}{why}")
     return 0
+
+
+def _special(given: str) -> str | set[str]:
+    return given if given in {"all", "none", "raise"} else set(given.split(","))
 
 
 def _decode(options: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@
     ├── LimitExceeded             a declared bound was passed
     ├── InvalidText               text that is not made of Unicode scalar values
     ├── InvalidToken              an id or a token that the tokenizer does not have
+    ├── SpecialTokenInText        a text names a special token, and `special="raise"` was said
     ├── InvalidArgument           a call that makes no sense (also a ValueError)
     ├── TokenizerClosed           used after close()
     ├── BackendUnavailable        a package that this needs is not installed
@@ -53,6 +54,7 @@ __all__ = [
     "NoTokenizerInFile",
     "NotATokenizer",
     "SourceNotFound",
+    "SpecialTokenInText",
     "TokenizerClosed",
     "TokenizerError",
     "UnknownFormat",
@@ -166,6 +168,28 @@ class InvalidText(TokenizerError, ValueError):
 
 class InvalidToken(TokenizerError, LookupError):
     kind = "invalid_token"
+
+
+class SpecialTokenInText(TokenizerError, ValueError):
+    """`token` says which one, `offset` and `character` where its name begins; in a batch, `path`
+    says in which text."""
+
+    kind = "special_token_in_text"
+    token: str | None = None
+    character: int | None = None
+
+    @classmethod
+    def named(
+        cls, token: str, message: str, path: str | None, offset: int | None
+    ) -> SpecialTokenInText:
+        error = cls(
+            message,
+            path=path,
+            offset=offset,
+            hint='special="none" takes such names as text',
+        )
+        error.token = token
+        return error
 
 
 class InvalidArgument(TokenizerError, ValueError):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
 
 from ._ids import MAX_ID, as_bytes
+from ._policy import Policy, Special, control_ids, policy_of
 from .backends import Backend, Hybrid, TextPair
-from .backends.base import check_text, what_is_wrong_with
+from .backends.base import Segment, check_text, what_is_wrong_with
 from .encoding import Encoding, EncodingBatch
-from .errors import InvalidArgument, InvalidText, TokenizerClosed
+from .errors import InvalidArgument, InvalidText, SpecialTokenInText, TokenizerClosed
 from .sources.sidecars import NO_SIDECARS, Sidecars
 
 if TYPE_CHECKING:
@@ -93,16 +95,23 @@ class Tokenizer:
         pair: str | None = None,
         add_special_tokens: bool = True,
         *,
-        special: str = "all",
+        special: Special = "all",
     ) -> Encoding:
         """The ids of a text, or of a pair of texts joined as the file's post-processor says.
 
         `special="all"`: the name of a special token in the text becomes its id, as in the
-        reference; `"none"`: it is text like any other, which is what text of strangers needs.
+        reference; `"none"`: it is text like any other, which is what text of strangers needs;
+        `"raise"`: it is an error, `SpecialTokenInText`; a set of names: those become ids, others
+        are text. See docs/special-tokens.md.
         """
         if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
             check_text(text, pair)
-        special_is_text = special != "all" and _names_are_text(special)
+        special_is_text = False
+        if special != "all":
+            policy = policy_of(special, self._backend.added_names)
+            if not policy.needs_no_guard:
+                return self._encode_guarded(text, pair, add_special_tokens, policy)
+            special_is_text = policy.special_is_text
         try:
             return self._backend.encode(text, pair, add_special_tokens, special_is_text)
         except InvalidText as error:
@@ -114,15 +123,50 @@ class Tokenizer:
         texts: Iterable[str | TextPair],
         add_special_tokens: bool = True,
         *,
-        special: str = "all",
+        special: Special = "all",
     ) -> EncodingBatch:
         """Many texts, or pairs of texts, at once: ids in one flat buffer."""
         items = _items(texts)
-        special_is_text = special != "all" and _names_are_text(special)
+        policy = policy_of(special, self._backend.added_names)
         try:
-            return self._backend.encode_batch(items, add_special_tokens, special_is_text)
+            if policy.needs_no_guard:
+                return self._backend.encode_batch(items, add_special_tokens, policy.special_is_text)
+            return self._backend.encode_batch_guarded(items, add_special_tokens, policy)
+        except SpecialTokenInText as error:
+            raise _with_character(error, items) from None
         except InvalidText as error:
             raise what_is_wrong_with(items) or error from None
+
+    def encode_segments(
+        self,
+        segments: Iterable[Segment],
+        add_special_tokens: bool = True,
+        *,
+        control: str | Set[str] = "special",
+    ) -> Encoding:
+        """One text of parts, each of them trusted or not: `[("<|user|>", True), (text, False)]`.
+
+        The ids are those of the parts joined, but that no special token comes from untrusted text,
+        nor from text of which a part is untrusted. `control="added"`: nor does any other added
+        token that is not white space; a set: nor do added tokens of these names.
+        """
+        parts = _segments(segments)
+        also = control_ids(control, self._backend.added_names)
+        try:
+            return self._backend.encode_segments(parts, add_special_tokens, also)
+        except InvalidText as error:
+            raise what_is_wrong_with([text for text, _ in parts]) or error from None
+
+    def _encode_guarded(
+        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+    ) -> Encoding:
+        texts = text if pair is None else (text, pair)
+        try:
+            return self._backend.encode_guarded(text, pair, add_special_tokens, policy)
+        except SpecialTokenInText as error:
+            raise _with_character(error, texts) from None
+        except InvalidText as error:
+            raise what_is_wrong_with([texts]) or error from None
 
     def decode(
         self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
@@ -390,10 +434,34 @@ def check_unknown(unknown_id: str) -> str:
     return unknown_id
 
 
-def _names_are_text(special: object) -> bool:
-    if special == "none":
-        return True
-    raise InvalidArgument(f"special={special!r} is neither 'all' nor 'none'")
+def _with_character(error: SpecialTokenInText, texts: object) -> SpecialTokenInText:
+    """The same error, which now also says at which character the name begins.
+
+    Its path leads to the text: `texts[3]`, or `texts[3][1]` where that is a pair.
+    """
+    if isinstance(texts, str):
+        error.path = None
+    for number in re.findall(r"\d+", error.path or ""):
+        texts = cast("list[object]", texts)[int(number)]
+    if error.offset is not None and isinstance(texts, str):
+        error.character = len(texts.encode()[: error.offset].decode())
+    return error
+
+
+def _segments(segments: Iterable[Segment]) -> list[Segment]:
+    if isinstance(segments, str | bytes) or not isinstance(segments, Iterable):
+        raise InvalidArgument(f"segments are (text, trusted) each, not {type(segments).__name__}")
+    parts: list[Segment] = []
+    for place, item in enumerate(segments):
+        match item:
+            case (str() as text, bool() as trusted):
+                parts.append((text, trusted))
+            case _:
+                raise InvalidArgument(
+                    f"segment {place} is not (text, trusted), a str and a bool",
+                    hint="A mark that is forgotten must not count as trust",
+                )
+    return parts
 
 
 def _items(texts: Iterable[str | TextPair]) -> list[str | TextPair]:

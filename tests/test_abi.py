@@ -211,6 +211,53 @@ def test_batches(host: Host) -> None:
     assert host.words(abi.FIELD_BOUNDS_PTR, 4) == [0, 6, 7, 7]
 
 
+def encode_with(host: Host, texts: list[bytes], policy: object, flags: int = 0) -> list[int]:
+    tokenizer = host.load()
+    document = json.dumps(policy).encode()
+    lengths = struct.pack(f"<{len(texts)}I", *map(len, texts))
+    host.put(lengths + b"".join(texts) + document)
+    call = host.call("pwt_encode_with", host.session, tokenizer, len(texts), len(document), flags)
+    return host.words(abi.FIELD_IDS_PTR, host.checked(call))
+
+
+def test_policies(host: Host) -> None:
+    segments = {"trusted": [True, False, True]}
+    # `<`, `s` and `>` are no tokens of this file.
+    assert encode_with(host, [b"a<s>", b"b<s>", b"ab"], segments) == [0, 4, 1, 2]
+    assert encode_with(host, [b"a", b"b"], {"trusted": [True, False]}) == [2]
+    assert host.words(abi.FIELD_BOUNDS_PTR, host.field(abi.FIELD_BOUNDS_LEN)) == [0, 1]
+    assert encode_with(host, [b"a<s>", b"<s>"], {"special": {"allow": [4]}}) == [0, 4, 4]
+    assert host.words(abi.FIELD_BOUNDS_PTR, host.field(abi.FIELD_BOUNDS_LEN)) == [0, 2, 3]
+    pair = {"special": {"allow": []}, "pair": True}
+    flags = abi.ENCODE_ADD_SPECIAL_TOKENS | abi.ENCODE_DETAILS
+    assert encode_with(host, [b"a<s>", b"b"], pair, flags) == [0, 1]
+    assert host.words(abi.FIELD_TYPE_IDS_PTR, 2) == [0, 1]
+    with pytest.raises(GuestError) as caught:
+        encode_with(host, [b"a", b"b <s>"], {"special": "raise"})
+    error = caught.value
+    assert (error.kind, error.path, error.offset) == ("special_token_in_text", "texts[1]", 2)
+    assert host.blob(abi.FIELD_FEATURE_PTR, abi.FIELD_FEATURE_LEN) == b"<s>"
+
+
+@pytest.mark.parametrize(
+    ("texts", "policy", "flags"),
+    [
+        ([b"a"], {}, 0),
+        ([b"a"], {"special": "all"}, 0),
+        ([b"a"], {"trusted": [True, False]}, 0),
+        ([b"a"], {"special": "raise", "pair": True}, 0),
+        ([b"a"], {"special": "raise"}, abi.ENCODE_SPECIAL_IS_TEXT),
+        ([b"a"], {"special": "raise"}, 1 << 9),
+    ],
+)
+def test_policies_that_make_no_sense(
+    host: Host, texts: list[bytes], policy: object, flags: int
+) -> None:
+    with pytest.raises(GuestError) as caught:
+        encode_with(host, texts, policy, flags)
+    assert caught.value.kind == "bad_argument"
+
+
 def test_lookups(host: Host) -> None:
     tokenizer = host.load()
     host.put(b"ab")

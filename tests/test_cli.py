@@ -50,6 +50,21 @@ def test_encode_shows_ids_tokens_and_who_answered() -> None:
     assert backend.split()[:2] == ["backend:", "core"]
 
 
+def test_names_of_special_tokens(file: str) -> None:
+    def tokens(special: str) -> list[str]:
+        arguments = ("-t", file, "--no-special", "--special", special, "<s></s>")
+        return list(answer("encode", *arguments)["tokens"])
+
+    assert tokens("all") == ["<s>", "</s>"]
+    assert tokens("none") == list("<s></s>")
+    assert tokens("<s>") == ["<s>", *"</s>"]
+    assert tokens("<s>,</s>") == ["<s>", "</s>"]
+    refused = run("encode", "-t", file, "--special", "raise", "a <s>")
+    assert refused.returncode != 0
+    assert b"'<s>'" in refused.stderr or b'"<s>"' in refused.stderr
+    assert b"(byte 2)" in refused.stderr
+
+
 def test_encode_as_json(file: str) -> None:
     found = answer("encode", "-t", file, "--offsets", "--pair", "world", "é")
     encoding = pywasmtok.create_tokenizer(file).encode("é", "world")

@@ -64,6 +64,17 @@ def test_the_examples_of_streaming_run() -> None:
     assert lines[2].startswith("Well, yes!Matched(kind='string', id=None, string='!'")
 
 
+def test_the_examples_of_special_tokens_say_what_the_page_says() -> None:
+    segments, refused = fenced("docs/special-tokens.md", "python")
+    for example, shown in ((segments, "2 of 3"), (refused, "True 7 6")):
+        run = subprocess.run(
+            [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.rstrip() == shown
+        assert f"It prints `{shown}`" in read("docs/special-tokens.md")
+
+
 def test_readme_has_the_two_commands() -> None:
     first, second = fenced("README.md", "sh")
     assert "pip install ." in first

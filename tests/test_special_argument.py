@@ -66,11 +66,11 @@ def test_threads_do_not_disturb_each_other(tok: pywasmtok.Tokenizer) -> None:
         assert all(pool.map(work, range(400)))
 
 
-@pytest.mark.parametrize("special", ["raise", "some", {"<s>"}, None, True, ["<s>"]])
+@pytest.mark.parametrize("special", ["some", None, True, ["<s>"]])
 def test_other_values_are_refused(tok: pywasmtok.Tokenizer, special: object) -> None:
-    with pytest.raises(pywasmtok.InvalidArgument, match="neither 'all' nor 'none'"):
+    with pytest.raises(pywasmtok.InvalidArgument, match="neither 'all', 'none' nor 'raise'"):
         tok.encode(TEXT, special=special)  # type: ignore[arg-type]
-    with pytest.raises(pywasmtok.InvalidArgument, match="neither 'all' nor 'none'"):
+    with pytest.raises(pywasmtok.InvalidArgument, match="neither 'all', 'none' nor 'raise'"):
         tok.encode_batch([TEXT], special=special)  # type: ignore[arg-type]
 
 

@@ -61,6 +61,7 @@ ERROR_OUT_OF_MEMORY: Final = 12
 ERROR_INTERNAL: Final = 13
 ERROR_AMBIGUOUS_PATTERN: Final = 14
 ERROR_NO_TOKENIZER_IN_FILE: Final = 15
+ERROR_SPECIAL_TOKEN_IN_TEXT: Final = 16
 ANSWER_FAILED: Final = -1
 ANSWER_BAD_SESSION: Final = -2
 
@@ -80,6 +81,7 @@ ERROR_KINDS: Final[dict[int, str]] = {
     13: "internal",
     14: "ambiguous_pattern",
     15: "no_tokenizer_in_file",
+    16: "special_token_in_text",
 }
 
 # Name of each function: how many i32 it takes, how many it answers.
@@ -94,6 +96,7 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "pwt_encode": (4, 1),
     "pwt_encode_pair": (5, 1),
     "pwt_encode_batch": (4, 1),
+    "pwt_encode_with": (5, 1),
     "pwt_decode": (4, 1),
     "pwt_decode_batch": (4, 1),
     "pwt_stream_new": (4, 1),

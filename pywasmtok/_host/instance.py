@@ -199,6 +199,9 @@ class Instance:
             count = self.counted("pwt_encode", self._session, self._tokenizer, len(text), flags)
         else:
             count = self._encode_pair(text, pair, flags)
+        return self._full(count)
+
+    def _full(self, count: int) -> FullEncoding:
         return FullEncoding(
             ids=self._ids(count),
             offsets=self._copy(self._field(abi.FIELD_OFFSETS_PTR), 8 * count),
@@ -215,6 +218,26 @@ class Instance:
         items = len(lengths) // 4
         count = self.counted("pwt_encode_batch", self._session, self._tokenizer, items, flags)
         return self._ids(count), self._bounds(items, count)
+
+    def encode_with(
+        self, lengths: bytes, texts: bytes, policy: bytes, flags: int, answers: int
+    ) -> tuple[bytes, bytes]:
+        """The same under a policy, which says whether it is so many texts or parts of one."""
+        count = self._encode_with(lengths, texts, policy, flags)
+        return self._ids(count), self._bounds(answers, count)
+
+    def encode_with_full(
+        self, lengths: bytes, texts: bytes, policy: bytes, flags: int
+    ) -> FullEncoding:
+        flags |= abi.ENCODE_DETAILS
+        return self._full(self._encode_with(lengths, texts, policy, flags))
+
+    def _encode_with(self, lengths: bytes, texts: bytes, policy: bytes, flags: int) -> int:
+        self.put(lengths, texts, policy)
+        return self.counted(
+            "pwt_encode_with",
+            *(self._session, self._tokenizer, len(lengths) // 4, len(policy), flags),
+        )
 
     def decode(self, ids: bytes, flags: int) -> str:
         self.put(ids)

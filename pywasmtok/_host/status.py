@@ -23,6 +23,7 @@ _CLASSES: Final[dict[int, type[errors.TokenizerError]]] = {
     abi.ERROR_INTERNAL: errors.BackendFailure,
     abi.ERROR_AMBIGUOUS_PATTERN: errors.AmbiguousPattern,
     abi.ERROR_NO_TOKENIZER_IN_FILE: errors.NoTokenizerInFile,
+    abi.ERROR_SPECIAL_TOKEN_IN_TEXT: errors.SpecialTokenInText,
 }
 
 OUT_OF_MEMORY: Final = "the memory that one call may use is exhausted"
@@ -41,7 +42,16 @@ def reported(
     known = _CLASSES.get(kind)
     if known is None:
         return misbehaved(f"reported an error of unknown kind {kind}: {message}")
+    if known is errors.SpecialTokenInText:
+        return errors.SpecialTokenInText.named(feature or "", message, path, offset)
     return known(message or known.kind, path=path, offset=offset, feature=feature)
+
+
+def renumber(error: errors.TokenizerError, before: int) -> None:
+    """The core counts the texts of one call; a caller counts those of earlier ones, too."""
+    number = (error.path or "").removeprefix("texts[").removesuffix("]")
+    if before and number.isdecimal():
+        error.path = f"texts[{int(number) + before}]"
 
 
 def misbehaved(what: str) -> errors.CoreTrap:

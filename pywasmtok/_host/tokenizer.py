@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, TokenizerError
 from . import abi, status
 from .status import Interrupted
 
@@ -129,6 +129,46 @@ class CoreTokenizer:
             ids.append(some_ids)
         return b"".join(ids), bounds.tobytes()
 
+    def encode_with(
+        self,
+        texts: Sequence[str],
+        policy: bytes,
+        add_special_tokens: bool,
+        *,
+        is_batch: bool = False,
+    ) -> tuple[bytes, bytes]:
+        """All ids, and bounds, under a policy as docs/abi.md has it; texts that are no batch are a
+        pair or segments of one text."""
+        flags = _flags(add_special_tokens, False)
+        data = [_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
+        if not is_batch:
+            return self._encode_with(data, policy, flags, 1)
+        ids: list[bytes] = []
+        bounds = array("I", (0,))
+        done = 0
+        for part in _parts(data):
+            try:
+                some_ids, some_bounds = self._encode_with(part, policy, flags, len(part))
+            except TokenizerError as error:
+                status.renumber(error, done)
+                raise
+            before = bounds[-1]
+            bounds.extend(before + n for n in memoryview(some_bounds).cast("I")[1:])
+            ids.append(some_ids)
+            done += len(part)
+        return b"".join(ids), bounds.tobytes()
+
+    def encode_with_full(
+        self, texts: Sequence[str], policy: bytes, add_special_tokens: bool
+    ) -> FullEncoding:
+        data = [_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
+        lengths, flat = _lengths(data, 1), b"".join(data)
+        flags = _flags(add_special_tokens, False)
+        full: FullEncoding = self._run(
+            len(flat), lambda one: one.encode_with_full(lengths, flat, policy, flags)
+        )
+        return full
+
     def decode(self, ids: bytes, skip_special_tokens: bool, unknown: str = "skip") -> str:
         _require_whole(ids)
         flags = _UNKNOWN[unknown]
@@ -229,6 +269,15 @@ class CoreTokenizer:
         flat = b"".join(texts)
         answer: tuple[bytes, bytes] = self._run(
             len(flat), lambda one: one.encode_batch_ids(lengths, flat, flags), LONG_TEXT
+        )
+        return answer
+
+    def _encode_with(
+        self, texts: Sequence[bytes], policy: bytes, flags: int, answers: int
+    ) -> tuple[bytes, bytes]:
+        lengths, flat = _lengths(texts, 1), b"".join(texts)
+        answer: tuple[bytes, bytes] = self._run(
+            len(flat), lambda one: one.encode_with(lengths, flat, policy, flags, answers)
         )
         return answer
 

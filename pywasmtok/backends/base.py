@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ..encoding import Encoding, EncodingBatch
-from ..errors import InvalidArgument, InvalidText, TokenizerError
+from ..errors import InvalidArgument, InvalidText, TokenizerError, Unsupported
 
 if TYPE_CHECKING:
     from .._ids import Ids
+    from .._policy import AddedName, Policy
     from ..special import SpecialTokens
 
-__all__ = ["Backend", "TextPair", "as_pair", "check_text", "what_is_wrong_with"]
+__all__ = ["Backend", "Segment", "TextPair", "as_pair", "check_text", "what_is_wrong_with"]
 
 TextPair = tuple[str, str]
+Segment = tuple[str, bool]
+"""A text, and whether it is trusted."""
 
 
 class Backend(ABC):
@@ -36,6 +39,43 @@ class Backend(ABC):
         add_special_tokens: bool,
         special_is_text: bool = False,
     ) -> EncodingBatch: ...
+
+    def encode_guarded(
+        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+    ) -> Encoding:
+        """Under a policy that is no flag: `raise`, or some names."""
+        raise self._unguarded(f"special:{policy.special}")
+
+    def encode_batch_guarded(
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool, policy: Policy
+    ) -> EncodingBatch:
+        made = []
+        for place, item in enumerate(texts):
+            try:
+                one = self.encode_guarded(*as_pair(item), add_special_tokens, policy)
+            except TokenizerError as error:
+                inside = (error.path or "").removeprefix("texts") if is_pair(item) else ""
+                error.path = f"texts[{place}]{inside}"
+                raise
+            made.append(one)
+        return EncodingBatch.join(made, add_special_tokens)
+
+    def encode_segments(
+        self, segments: Sequence[Segment], add_special_tokens: bool, also: Sequence[int]
+    ) -> Encoding:
+        """One text of trusted and untrusted parts; ids in `also` count as special."""
+        raise self._unguarded("special:segments")
+
+    def _unguarded(self, feature: str) -> Unsupported:
+        return Unsupported(
+            f"{self.name} cannot keep special tokens out of a part of a text exactly",
+            feature=feature,
+            hint='special="none" takes the whole text as text',
+        )
+
+    @abstractmethod
+    def added_names(self) -> Mapping[str, AddedName]:
+        """The added tokens."""
 
     @abstractmethod
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
@@ -65,6 +105,10 @@ class Backend(ABC):
 def as_pair(item: str | TextPair) -> tuple[str, str | None]:
     """An item of a batch as `encode` takes it: a text and perhaps a second one."""
     return (item, None) if isinstance(item, str) else item
+
+
+def is_pair(item: str | TextPair) -> bool:
+    return not isinstance(item, str)
 
 
 def check_text(*texts: object) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._ids import as_bytes
-from ..encoding import Details, Encoding, EncodingBatch, view
+from .._policy import AddedName, Policy, segments_document
+from ..encoding import Details, DetailSource, Encoding, EncodingBatch, view
 from ..errors import BackendUnavailable, TokenizerError, Unsupported
 from ..special import SpecialTokens
-from .base import Backend, TextPair, as_pair
+from .base import Backend, Segment, TextPair, as_pair
 
 if TYPE_CHECKING:
     from .._host import CoreTokenizer
+    from .._host.instance import FullEncoding
     from .._ids import Ids
 
 __all__ = ["CoreBackend"]
@@ -59,6 +61,13 @@ class CoreBackend(Backend):
         padding = self.info["padding"]
         return bool(padding) and padding["length"] is None
 
+    def _require_no_padding(self) -> None:
+        if self._pads_batches:
+            # Its ids are the core's to give, but not the tokens and offsets of what it padded.
+            raise Unsupported(
+                "the file pads every text of a batch to the longest", feature="padding:batch"
+            )
+
     def encode(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
     ) -> Encoding:
@@ -72,15 +81,7 @@ class CoreBackend(Backend):
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
     ) -> Details:
         """Encodes once more, with everything."""
-        full = self._core.encode_full(text, pair, add_special_tokens, special_is_text)
-        return Details(
-            tokens=full.tokens,
-            offsets=_pairs(full.offsets),
-            byte_offsets=_pairs(full.byte_offsets),
-            type_ids=view(full.type_ids).tolist(),
-            special_tokens_mask=list(full.special_tokens_mask),
-            attention_mask=list(full.attention_mask),
-        )
+        return _details(self._core.encode_full(text, pair, add_special_tokens, special_is_text))
 
     def encode_batch(
         self,
@@ -88,11 +89,7 @@ class CoreBackend(Backend):
         add_special_tokens: bool,
         special_is_text: bool = False,
     ) -> EncodingBatch:
-        if self._pads_batches:
-            # Its ids are the core's to give, but not the tokens and offsets of what it padded.
-            raise Unsupported(
-                "the file pads every text of a batch to the longest", feature="padding:batch"
-            )
+        self._require_no_padding()
         singles = [item for item in texts if isinstance(item, str)]
         if len(singles) == len(texts):
             wanted = add_special_tokens, special_is_text
@@ -103,6 +100,41 @@ class CoreBackend(Backend):
             add_special_tokens,
             special_is_text,
         )
+
+    def encode_guarded(
+        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+    ) -> Encoding:
+        texts = [text] if pair is None else [text, pair]
+        source = _Guarded(self._core, texts, policy.document(is_pair=pair is not None))
+        return Encoding(source.ids(add_special_tokens), source, text, pair, add_special_tokens)
+
+    def encode_batch_guarded(
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool, policy: Policy
+    ) -> EncodingBatch:
+        self._require_no_padding()
+        singles = [item for item in texts if isinstance(item, str)]
+        if len(singles) != len(texts):
+            return super().encode_batch_guarded(texts, add_special_tokens, policy)
+        document = policy.document()
+        data, bounds = self._core.encode_with(singles, document, add_special_tokens, is_batch=True)
+        sources: list[DetailSource] = [_Guarded(self._core, [text], document) for text in singles]
+        return EncodingBatch(data, bounds, sources, singles, add_special_tokens)
+
+    def encode_segments(
+        self, segments: Sequence[Segment], add_special_tokens: bool, also: Sequence[int]
+    ) -> Encoding:
+        texts = [text for text, _ in segments]
+        source = _Guarded(self._core, texts, segments_document(segments, also))
+        data = source.ids(add_special_tokens)
+        return Encoding(data, source, "".join(texts), None, add_special_tokens)
+
+    @cached_property
+    def _added_names(self) -> dict[str, AddedName]:
+        tokens = self.info["added_tokens"]
+        return {token["content"]: AddedName(token["id"], token["special"]) for token in tokens}
+
+    def added_names(self) -> dict[str, AddedName]:
+        return self._added_names
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         return self._core.decode(as_bytes(ids), skip_special_tokens, unknown)
@@ -126,6 +158,37 @@ class CoreBackend(Backend):
 
     def close(self) -> None:
         self._core.close()
+
+
+class _Guarded(NamedTuple):
+    """The source of an encoding under a policy: texts that make one encoding together."""
+
+    core: CoreTokenizer
+    texts: list[str]
+    document: bytes
+
+    @property
+    def name(self) -> str:
+        return CoreBackend.name
+
+    def ids(self, add_special_tokens: bool) -> bytes:
+        return self.core.encode_with(self.texts, self.document, add_special_tokens)[0]
+
+    def details(
+        self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
+    ) -> Details:
+        return _details(self.core.encode_with_full(self.texts, self.document, add_special_tokens))
+
+
+def _details(full: FullEncoding) -> Details:
+    return Details(
+        tokens=full.tokens,
+        offsets=_pairs(full.offsets),
+        byte_offsets=_pairs(full.byte_offsets),
+        type_ids=view(full.type_ids).tolist(),
+        special_tokens_mask=list(full.special_tokens_mask),
+        attention_mask=list(full.attention_mask),
+    )
 
 
 def special_tokens_of(info: dict[str, Any]) -> SpecialTokens:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from .._ids import as_list, require_known, what_is_wrong
 from .._locks import ForkSafeLock
+from .._policy import AddedName
 from ..encoding import Details, Encoding, EncodingBatch
 from ..errors import (
     BackendFailure,
@@ -142,7 +144,47 @@ class HFBackend(Backend):
         except TypeError as error:
             texts = [text] if pair is None else [(text, pair)]
             raise what_is_wrong_with(texts) or InvalidArgument(str(error)) from error
+        if special_is_text:
+            self._require_text(result, text, pair)
         return _encoding(result, text, pair, add_special_tokens, special_is_text)
+
+    def _require_text(self, result: HFEncoding, *texts: str | None) -> None:
+        """Refuses an answer in which the model itself made a special token of the text: the
+        library's setting only keeps the names from being looked for."""
+        special = self._special_ids
+        own = zip(result.special_tokens_mask, result.sequence_ids, result.offsets, strict=True)
+        for number, (added, sequence, (start, end)) in zip(result.ids, own, strict=True):
+            name = special.get(number)
+            if name is None or added:
+                continue
+            text = texts[min(sequence or 0, len(texts) - 1)] or ""
+            # The unknown token is no attack, unless the text spells its name.
+            if name == self._unknown_name and text[start:end].strip() != name:
+                continue
+            raise Unsupported(
+                f"the model itself makes the special token {name!r} of this text",
+                feature="special:made_by_model",
+                source=self._source,
+            )
+
+    @cached_property
+    def _special_ids(self) -> dict[int, str]:
+        added = self.added_names()
+        return {token.id: name for name, token in added.items() if token.special}
+
+    @cached_property
+    def _unknown_name(self) -> str | None:
+        model = self.load().model
+        name: str | None = getattr(model, "unk_token", None)
+        if name is None and type(model).__name__ == "Unigram":
+            data = self._data() if callable(self._data) else self._data
+            number = json.loads(data.removeprefix(_BOM))["model"].get("unk_id")
+            name = None if number is None else self.id_to_token(number)
+        return name
+
+    def added_names(self) -> Mapping[str, AddedName]:
+        added = self._use(self.load().get_added_tokens_decoder)
+        return {token.content: AddedName(number, token.special) for number, token in added.items()}
 
     def encode_batch(
         self,
@@ -157,6 +199,9 @@ class HFBackend(Backend):
             )
         except TypeError as error:
             raise what_is_wrong_with(texts) or InvalidArgument(str(error)) from error
+        if special_is_text:
+            for result, item in zip(results, texts, strict=True):
+                self._require_text(result, *as_pair(item))
         return EncodingBatch.join(
             [
                 _encoding(result, *as_pair(item), add_special_tokens, special_is_text)

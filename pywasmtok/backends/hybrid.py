@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from .._locks import ForkSafeLock
@@ -17,10 +17,11 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
-from .base import Backend, TextPair
+from .base import Backend, Segment, TextPair
 
 if TYPE_CHECKING:
     from .._ids import Ids
+    from .._policy import AddedName, Policy
     from ..special import SpecialTokens
 
 __all__ = ["Hybrid", "reason_of", "with_second_refusal"]
@@ -107,6 +108,36 @@ class Hybrid(Backend):
             return self.encoder.encode_batch(texts, *wanted)
         except _REFUSALS as error:
             return self._instead(error, lambda other: other.encode_batch(texts, *wanted))
+
+    def encode_guarded(
+        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+    ) -> Encoding:
+        wanted = add_special_tokens, policy
+        try:
+            return self.encoder.encode_guarded(text, pair, *wanted)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.encode_guarded(text, pair, *wanted))
+
+    def encode_batch_guarded(
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool, policy: Policy
+    ) -> EncodingBatch:
+        wanted = add_special_tokens, policy
+        try:
+            return self.encoder.encode_batch_guarded(texts, *wanted)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.encode_batch_guarded(texts, *wanted))
+
+    def encode_segments(
+        self, segments: Sequence[Segment], add_special_tokens: bool, also: Sequence[int]
+    ) -> Encoding:
+        wanted = add_special_tokens, also
+        try:
+            return self.encoder.encode_segments(segments, *wanted)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.encode_segments(segments, *wanted))
+
+    def added_names(self) -> Mapping[str, AddedName]:
+        return self.encoder.added_names()
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         return self.decoder.decode(ids, skip_special_tokens, unknown)

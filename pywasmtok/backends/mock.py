@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._ids import REPLACEMENT, as_list, require_known
+from .._policy import AddedName, Policy
 from ..encoding import Details, Encoding, EncodingBatch
+from ..errors import SpecialTokenInText
 from ..special import SpecialTokens
 from .base import Backend, TextPair, as_pair
 
@@ -71,6 +73,27 @@ class MockBackend(Backend):
             add_special_tokens,
             special_is_text,
         )
+
+    def encode_guarded(
+        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+    ) -> Encoding:
+        for place, part in enumerate((text,) if pair is None else (text, pair)):
+            for number, word, _ in _words(part, None, False):
+                if number not in map(_VOCAB.get, _SPECIAL) or number in policy.allowed:
+                    continue
+                if policy.special == "raise":
+                    offset = len(part[: word.start()].encode())
+                    raise SpecialTokenInText.named(
+                        word.group(),
+                        f"the text names the special token {word.group()!r}",
+                        f"texts[{place}]",
+                        offset,
+                    )
+                raise self._unguarded("special:some")
+        return self.encode(text, pair, add_special_tokens)
+
+    def added_names(self) -> dict[str, AddedName]:
+        return {token: AddedName(_VOCAB[token], True) for token in _SPECIAL}
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         values = as_list(ids)

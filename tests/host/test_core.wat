@@ -263,6 +263,16 @@
         (br $next)))
     (local.get $sum))
 
+  ;; The policy is not read.
+  (func (export "pwt_encode_with") (param $s i32) (param $t i32) (param $count i32)
+        (param $policy i32) (param $flags i32) (result i32) (local $sum i32)
+    (local.set $sum (call $bounds (local.get $s) (local.get $count)))
+    (call $counted (local.get $s)
+      (call $spell
+        (i32.add (i32.load offset=36 (local.get $s)) (i32.mul (local.get $count) (i32.const 4)))
+        (local.get $sum)
+        (call $ids (local.get $s) (local.get $sum) (i32.const 0)))))
+
   ;; A text that starts with the byte 2 gets bounds that run backwards.
   (func (export "pwt_encode_batch") (param $s i32) (param $t i32) (param $count i32)
         (param $flags i32) (result i32) (local $sum i32) (local $texts i32)

@@ -248,13 +248,13 @@ fn answer_text(session: &mut Session, write: impl FnOnce(&mut String)) -> Result
     Ok(session.body.text.len())
 }
 
-struct EncodeFlags {
-    wanted: Wanted,
-    details: bool,
+pub struct EncodeFlags {
+    pub wanted: Wanted,
+    pub details: bool,
 }
 
 impl EncodeFlags {
-    fn read(flags: u32) -> Result<Self> {
+    pub fn read(flags: u32) -> Result<Self> {
         known(flags, ENCODE_ADD_SPECIAL_TOKENS | ENCODE_DETAILS | ENCODE_SPECIAL_IS_TEXT)?;
         Ok(Self {
             wanted: Wanted {
@@ -307,10 +307,10 @@ fn known(flags: u32, all: u32) -> Result<()> {
 }
 
 /// Room for the ids of nearly every text; the buffer grows where that is too little.
-fn usual_ids(len: usize) -> usize {
+pub fn usual_ids(len: usize) -> usize {
     len / 2 + 64
 }
 
-fn in_text(number: usize, error: Error) -> Error {
+pub fn in_text(number: usize, error: Error) -> Error {
     error.at_path(format!("texts[{number}]"))
 }

@@ -47,7 +47,7 @@ pub const ANSWER_BAD_SESSION: i32 = -2;
 
 /// Names and numbers of the error kinds, for the test that compares them.
 #[cfg(test)]
-pub const ERROR_KINDS: [(&str, u32); 15] = [
+pub const ERROR_KINDS: [(&str, u32); 16] = [
     ("empty_file", 1),
     ("git_lfs_pointer", 2),
     ("compressed", 3),
@@ -63,4 +63,5 @@ pub const ERROR_KINDS: [(&str, u32); 15] = [
     ("internal", 13),
     ("ambiguous_pattern", 14),
     ("no_tokenizer_in_file", 15),
+    ("special_token_in_text", 16),
 ];

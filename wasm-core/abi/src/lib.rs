@@ -3,6 +3,7 @@
 //! ```text
 //! lib.rs         the exported functions, one line each
 //! calls.rs       what each does, on a session and a tokenizer
+//! policies.rs    encoding where not all may become a special token
 //! streams.rs     the same for streams and stop decoders
 //! sessions.rs    handles of sessions, and who may use them when
 //! tokenizers.rs  handles of tokenizers
@@ -21,6 +22,7 @@ mod constants;
 mod input;
 mod memory;
 mod panic_text;
+mod policies;
 mod sessions;
 mod streams;
 #[cfg(test)]
@@ -115,6 +117,19 @@ pub extern "C" fn pwt_encode_pair(
 #[no_mangle]
 pub extern "C" fn pwt_encode_batch(session: u32, tokenizer: u32, count: u32, flags: u32) -> i32 {
     counting(session, |session| calls::encode_batch(session, tokenizer, count, flags).map(Some))
+}
+
+#[no_mangle]
+pub extern "C" fn pwt_encode_with(
+    session: u32,
+    tokenizer: u32,
+    count: u32,
+    policy_len: u32,
+    flags: u32,
+) -> i32 {
+    counting(session, |session| {
+        policies::encode_with(session, tokenizer, count, policy_len, flags).map(Some)
+    })
 }
 
 #[no_mangle]

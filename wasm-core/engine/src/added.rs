@@ -10,7 +10,10 @@ use crate::partition::Partition;
 use crate::unicode::is_rust_word;
 use crate::vocab::Vocab;
 use aho_corasick::{AhoCorasick, MatchKind};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A stretch of text, or a token found in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +134,33 @@ impl AddedTokens {
         self.find(self.normalized.as_ref(), text, special, out);
     }
 
+    /// Cuts the text as it came, as if a token were there only where `permits` says so: with its id
+    /// and the bytes that are its content.
+    pub fn find_raw_permitted(
+        &self,
+        text: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Segment>,
+    ) -> Result<()> {
+        match &self.partition {
+            Some(partition) => {
+                partition.cut_permitted(text, permits, out);
+                Ok(())
+            }
+            None => self.find_permitted(self.raw.as_ref(), text, permits, out),
+        }
+    }
+
+    /// The same for a stretch of normalised text.
+    pub fn find_normalized_permitted(
+        &self,
+        text: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Segment>,
+    ) -> Result<()> {
+        self.find_permitted(self.normalized.as_ref(), text, permits, out)
+    }
+
     pub fn id(&self, content: &str) -> Option<u32> {
         self.by_content.get(content).copied()
     }
@@ -138,6 +168,11 @@ impl AddedTokens {
     /// What decoding starts from, for an added token.
     pub fn text(&self, id: u32) -> Option<&str> {
         self.known.get(*self.by_id.get(&id)?).map(Known::text)
+    }
+
+    /// The token as it is listed.
+    pub fn content(&self, id: u32) -> Option<&str> {
+        Some(&self.known.get(*self.by_id.get(&id)?)?.token.content)
     }
 
     pub fn is_special(&self, text: &str) -> bool {
@@ -155,42 +190,82 @@ impl AddedTokens {
     }
 
     fn find(&self, matcher: Option<&Matcher>, text: &str, special: bool, out: &mut Vec<Segment>) {
-        out.clear();
-        let mut done = 0;
+        let Some(matcher) = matcher else { return lay_out(text, std::iter::empty(), out) };
+        let found = matcher.automaton.find_iter(text).filter_map(|found| {
+            let known = self.known.get(*matcher.owners.get(found.pattern().as_usize())?)?;
+            // The reference passes over them too: what begins inside one is not found.
+            let is_text = !special && self.special.contains(&known.token.content);
+            (!is_text).then_some((found.range(), known))
+        });
+        lay_out(text, found, out);
+    }
+
+    fn find_permitted(
+        &self,
+        matcher: Option<&Matcher>,
+        text: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Segment>,
+    ) -> Result<()> {
+        let mut permitted: Vec<(Range<usize>, &Known)> = Vec::new();
         if let Some(matcher) = matcher {
-            for found in matcher.automaton.find_iter(text) {
-                let known = matcher.owners.get(found.pattern().as_usize());
-                let Some(known) = known.and_then(|&at| self.known.get(at)) else { continue };
-                // The reference passes over them too: what begins inside one is not found.
-                if !special && self.special.contains(&known.token.content) {
-                    continue;
+            for found in matcher.everywhere(&self.known)?.find_overlapping_iter(text) {
+                let owner = matcher.owners.get(found.pattern().as_usize());
+                let Some(known) = owner.and_then(|&at| self.known.get(at)) else { continue };
+                if permits(known.id, found.range()) {
+                    permitted.push((found.range(), known));
                 }
-                let (mut start, mut end) = (found.start(), found.end());
-                let before = text.get(..start).unwrap_or_default();
-                let after = text.get(end..).unwrap_or_default();
-                if known.token.single_word
-                    && (before.chars().next_back().is_some_and(is_rust_word)
-                        || after.chars().next().is_some_and(is_rust_word))
-                {
-                    continue;
-                }
-                if known.token.lstrip {
-                    // Not into what the previous match has taken.
-                    start = before.trim_end().len().max(done);
-                }
-                if known.token.rstrip {
-                    end += after.len() - after.trim_start().len();
-                }
-                if done < start {
-                    out.push(Segment { start: done, end: start, id: None });
-                }
-                out.push(Segment { start, end, id: Some(known.id) });
-                done = end;
             }
         }
-        if done != text.len() {
-            out.push(Segment { start: done, end: text.len(), id: None });
+        permitted.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+        let mut end = 0;
+        // The leftmost, of those the longest, and then what begins behind it.
+        permitted.retain(|(range, _)| {
+            let stays = range.start >= end;
+            if stays {
+                end = range.end;
+            }
+            stays
+        });
+        lay_out(text, permitted.into_iter(), out);
+        Ok(())
+    }
+}
+
+/// Cuts `text` at what was found, by the reference's rules for what surrounds a match.
+#[inline]
+fn lay_out<'a>(
+    text: &str,
+    found: impl Iterator<Item = (Range<usize>, &'a Known)>,
+    out: &mut Vec<Segment>,
+) {
+    out.clear();
+    let mut done = 0;
+    for (range, known) in found {
+        let Range { mut start, mut end } = range;
+        let before = text.get(..start).unwrap_or_default();
+        let after = text.get(end..).unwrap_or_default();
+        if known.token.single_word
+            && (before.chars().next_back().is_some_and(is_rust_word)
+                || after.chars().next().is_some_and(is_rust_word))
+        {
+            continue;
         }
+        if known.token.lstrip {
+            // Not into what the previous match has taken.
+            start = before.trim_end().len().max(done);
+        }
+        if known.token.rstrip {
+            end += after.len() - after.trim_start().len();
+        }
+        if done < start {
+            out.push(Segment { start: done, end: start, id: None });
+        }
+        out.push(Segment { start, end, id: Some(known.id) });
+        done = end;
+    }
+    if done != text.len() {
+        out.push(Segment { start: done, end: text.len(), id: None });
     }
 }
 
@@ -199,6 +274,8 @@ struct Matcher {
     automaton: AhoCorasick,
     /// Which token each pattern belongs to.
     owners: Vec<usize>,
+    /// Finds what overlaps too. Made when a match is refused for the first time.
+    everywhere: OnceLock<AhoCorasick>,
 }
 
 impl Matcher {
@@ -229,12 +306,26 @@ impl Matcher {
                 .at_path("$.added_tokens"));
             }
         }
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(&patterns)
-            .map_err(|error| Error::limit(format!("too many added tokens: {error}")))?;
-        Ok(Some(Self { automaton, owners }))
+        let automaton = automaton(MatchKind::LeftmostLongest, &patterns)?;
+        Ok(Some(Self { automaton, owners, everywhere: OnceLock::new() }))
     }
+
+    fn everywhere(&self, known: &[Known]) -> Result<&AhoCorasick> {
+        if let Some(made) = self.everywhere.get() {
+            return Ok(made);
+        }
+        let text = |&at: &usize| known.get(at).map_or("", Known::text);
+        let patterns: Vec<&str> = self.owners.iter().map(text).collect();
+        let made = automaton(MatchKind::Standard, &patterns)?;
+        Ok(self.everywhere.get_or_init(|| made))
+    }
+}
+
+fn automaton(kind: MatchKind, patterns: &[&str]) -> Result<AhoCorasick> {
+    AhoCorasick::builder()
+        .match_kind(kind)
+        .build(patterns)
+        .map_err(|error| Error::limit(format!("too many added tokens: {error}")))
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ pub enum ErrorKind {
     AmbiguousPattern = 14,
     /// A file of a format that may hold a tokenizer, without one.
     NoTokenizerInFile = 15,
+    /// A text names a special token where the caller wants none; `feature` is the token.
+    SpecialTokenInText = 16,
 }
 
 /// See the module text.

@@ -11,6 +11,7 @@ pub mod encoding;
 pub mod error;
 pub mod fingerprint;
 pub mod formats;
+pub mod guard;
 pub mod llama;
 pub mod model;
 pub mod normalize;

@@ -9,6 +9,7 @@ use crate::definition::AddedToken;
 use crate::error::{Error, Result};
 use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem;
+use std::ops::Range;
 
 #[derive(Debug)]
 pub struct Partition {
@@ -52,6 +53,27 @@ impl Partition {
 
     /// Cuts `text`. Without `special`, special tokens are text like any other.
     pub fn cut(&self, text: &str, special: bool, out: &mut Vec<Segment>) {
+        self.cut_where(text, |token| special || !token.special, |_, _| true, out);
+    }
+
+    /// Cuts `text`, as if a token were there only where `permits` says so: with its id and the bytes
+    /// that are its content.
+    pub fn cut_permitted(
+        &self,
+        text: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Segment>,
+    ) {
+        self.cut_where(text, |_| true, permits, out);
+    }
+
+    fn cut_where(
+        &self,
+        text: &str,
+        wanted: impl Fn(&Part) -> bool,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Segment>,
+    ) {
         out.clear();
         if text.is_empty() {
             return;
@@ -67,13 +89,13 @@ impl Partition {
             }
         }
         let occurring = self.tokens.iter().zip(occurs).filter(|(_, occurs)| *occurs);
-        for (token, _) in occurring.filter(|(token, _)| special || !token.special) {
+        for (token, _) in occurring.filter(|(token, _)| wanted(token)) {
             let finder = memmem::Finder::new(&token.content);
             let mut cut = Vec::with_capacity(out.len());
             for segment in out.drain(..) {
                 match segment.id {
                     Some(_) => cut.push(segment),
-                    None => token.cut(&finder, text, segment, &mut cut),
+                    None => token.cut(&finder, text, segment, &permits, &mut cut),
                 }
             }
             *out = cut;
@@ -83,12 +105,24 @@ impl Partition {
 
 impl Part {
     /// Cuts this token out of one stretch of text.
-    fn cut(&self, finder: &memmem::Finder, text: &str, stretch: Segment, out: &mut Vec<Segment>) {
+    fn cut(
+        &self,
+        finder: &memmem::Finder,
+        text: &str,
+        stretch: Segment,
+        permits: &impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Segment>,
+    ) {
         let mut done = stretch.start;
+        let mut searched = done;
         let bytes = text.as_bytes();
         let part = |start, end| bytes.get(start..end).unwrap_or_default();
-        while let Some(at) = finder.find(part(done, stretch.end)) {
-            let (mut start, mut end) = (done + at, done + at + self.content.len());
+        while let Some(at) = finder.find(part(searched, stretch.end)) {
+            let (mut start, mut end) = (searched + at, searched + at + self.content.len());
+            if !permits(self.id, start..end) {
+                searched = start + 1;
+                continue;
+            }
             if self.lstrip {
                 start = done + trim_end(part(done, start));
             }
@@ -99,7 +133,7 @@ impl Part {
                 out.push(Segment { start: done, end: start, id: None });
             }
             out.push(Segment { start, end, id: Some(self.id) });
-            done = end;
+            (done, searched) = (end, end);
         }
         if done < stretch.end {
             out.push(Segment { start: done, end: stretch.end, id: None });

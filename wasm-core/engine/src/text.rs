@@ -38,6 +38,9 @@ pub struct AlignedText {
     /// aligned to nothing.
     alignments: Option<Vec<(u32, u32)>>,
     origin: (u32, u32),
+    /// For each byte of `text` whether untrusted text had a part in it. `None`: nobody asks. An
+    /// alignment does not tell: where several characters become one it names the first or the last.
+    untrusted: Option<Vec<bool>>,
 }
 
 impl AlignedText {
@@ -47,7 +50,22 @@ impl AlignedText {
             text: text.to_owned(),
             alignments: track.then(|| identity(text, origin_start)),
             origin: (offset(origin_start), offset(origin_start.saturating_add(text.len()))),
+            untrusted: None,
         }
+    }
+
+    /// Keeps track of untrusted bytes too; one flag for each byte of the text.
+    #[must_use]
+    pub fn with_untrusted(mut self, flags: Vec<bool>) -> Self {
+        debug_assert_eq!(flags.len(), self.text.len());
+        self.untrusted = Some(flags);
+        self
+    }
+
+    /// Whether untrusted text had a part in these bytes. Without flags nothing is untrusted.
+    pub fn is_untrusted(&self, range: Range<usize>) -> bool {
+        let flags = self.untrusted.as_ref().and_then(|all| all.get(range));
+        flags.is_some_and(|flags| flags.contains(&true))
     }
 
     pub fn as_str(&self) -> &str {
@@ -103,11 +121,17 @@ impl AlignedText {
             Some(all) => Some(all.get(range.clone()).ok_or_else(out_of_bounds)?.to_vec()),
             None => None,
         };
+        let kept = range.clone();
         let (start, end) = match &alignments {
             Some(_) => self.offsets_of(range),
             None => (0, 0),
         };
-        Ok(Self { text: text.to_owned(), alignments, origin: (offset(start), offset(end)) })
+        let untrusted = match &self.untrusted {
+            Some(all) => Some(all.get(kept).ok_or_else(out_of_bounds)?.to_vec()),
+            None => None,
+        };
+        let origin = (offset(start), offset(end));
+        Ok(Self { text: text.to_owned(), alignments, origin, untrusted })
     }
 
     /// Cuts the text at `matches`, which [`cover`] it. May produce empty pieces.
@@ -152,18 +176,18 @@ impl AlignedText {
         let skipped = self.text.chars().take_while(|&c| !keep(c)).count();
         self.edit(skipped, |editor| {
             let mut pending = None;
-            let mut removed = 0;
+            let mut removed = 0usize;
             for c in editor.old.chars() {
                 if !keep(c) {
                     removed += 1;
                     continue;
                 }
                 if let Some(previous) = pending.replace(c) {
-                    editor.push(previous, -removed)?;
+                    editor.push_before_removed(previous, removed)?;
                 }
                 removed = 0;
             }
-            pending.map_or(Ok(()), |last| editor.push(last, -removed))
+            pending.map_or(Ok(()), |last| editor.push_before_removed(last, removed))
         })
     }
 
@@ -202,6 +226,10 @@ impl AlignedText {
             let align = alignments.first().copied().unwrap_or((self.origin.0, self.origin.0));
             alignments.splice(0..0, std::iter::repeat_n(align, content.len()));
         }
+        if let Some(flags) = &mut self.untrusted {
+            // It is the file's.
+            flags.splice(0..0, std::iter::repeat_n(false, content.len()));
+        }
         self.text.insert_str(0, content);
     }
 
@@ -235,6 +263,18 @@ impl AlignedText {
             alignments.extend_from_slice(old.get(kept_until..).unwrap_or_default());
             self.alignments = Some(alignments);
         }
+        if let Some(old) = &self.untrusted {
+            let mut flags = Vec::with_capacity(text.len());
+            let mut kept_until = 0;
+            for range in matches {
+                flags.extend_from_slice(old.get(kept_until..range.start).unwrap_or_default());
+                let replaced = self.is_untrusted(range.clone());
+                flags.extend(std::iter::repeat_n(replaced, content.len()));
+                kept_until = range.end;
+            }
+            flags.extend_from_slice(old.get(kept_until..).unwrap_or_default());
+            self.untrusted = Some(flags);
+        }
         self.text = text;
         Ok(())
     }
@@ -259,7 +299,34 @@ impl AlignedText {
             }
             self.alignments = Some(new);
         }
+        if self.untrusted.is_some() {
+            // Bytes of one place stand for all of the old text up to the next place.
+            let mut flags = vec![false; text.len()];
+            let mut place = starts.last().copied().unwrap_or_default();
+            let mut end = place;
+            for (flag, &start) in flags.iter_mut().zip(starts).rev() {
+                if start != place {
+                    (place, end) = (start, place);
+                }
+                *flag = self.is_untrusted(start..end.max(start));
+            }
+            self.untrusted = Some(flags);
+        }
         self.text = text;
+        Ok(())
+    }
+
+    pub fn tracks_untrusted(&self) -> bool {
+        self.untrusted.is_some()
+    }
+
+    /// Puts better flags in the place of those that a change of the text left; for steps that know
+    /// more about what came from where than the reference's count of changes says.
+    pub fn set_untrusted(&mut self, flags: Vec<bool>) -> Result<()> {
+        if flags.len() != self.text.len() {
+            return Err(Error::internal("a text and its untrusted bytes differ in length"));
+        }
+        self.untrusted = Some(flags);
         Ok(())
     }
 
@@ -299,14 +366,21 @@ impl AlignedText {
     ) -> Result<()> {
         let Some(range) = self.editable() else { return Ok(()) };
         let replaced = self.get(range.clone())?;
+        if self.untrusted.is_some() && range != (0..self.text.len()) {
+            // The edits speak of the whole text, and what they are applied to is a part of it:
+            // nobody can say which byte comes from where.
+            return Err(inserted_before_start("which leaves open what is untrusted"));
+        }
         let mut editor = Editor {
             old: &self.text,
             replaced: replaced.chars(),
             at: range.start,
             nothing: (self.origin.0, self.origin.0),
             old_alignments: self.alignments.as_deref(),
+            old_untrusted: self.untrusted.as_deref(),
             text: String::with_capacity(self.text.len()),
             alignments: Vec::with_capacity(self.alignments.as_ref().map_or(0, Vec::len)),
+            untrusted: Vec::with_capacity(self.untrusted.as_ref().map_or(0, Vec::len)),
         };
         editor.text.push_str(self.get(0..range.start)?);
         if let Some(old) = editor.old_alignments {
@@ -314,11 +388,14 @@ impl AlignedText {
             editor.skip(skipped);
         }
         write(&mut editor)?;
-        let Editor { mut text, mut alignments, .. } = editor;
+        let Editor { mut text, mut alignments, untrusted, .. } = editor;
         text.push_str(self.get(range.end..self.text.len())?);
         if let Some(old) = &mut self.alignments {
             alignments.extend_from_slice(old.get(range.end..).unwrap_or_default());
             *old = alignments;
+        }
+        if let Some(old) = &mut self.untrusted {
+            *old = untrusted;
         }
         self.text = text;
         Ok(())
@@ -335,8 +412,10 @@ pub struct Editor<'a> {
     at: usize,
     nothing: (u32, u32),
     old_alignments: Option<&'a [(u32, u32)]>,
+    old_untrusted: Option<&'a [bool]>,
     text: String,
     alignments: Vec<(u32, u32)>,
+    untrusted: Vec<bool>,
 }
 
 impl Editor<'_> {
@@ -354,11 +433,36 @@ impl Editor<'_> {
             old.get(self.at)
         };
         let align = *align.ok_or_else(reference_panics)?;
+        let from = self.at;
         if change <= 0 {
             self.skip(1 + change.unsigned_abs());
         }
         self.alignments.extend(std::iter::repeat_n(align, c.len_utf8()));
+        if self.old_untrusted.is_some() {
+            // What is new stands for the character before.
+            let stands_for = if change > 0 { from.saturating_sub(1)..from } else { from..self.at };
+            self.push_untrusted(stands_for, c);
+        }
         Ok(())
+    }
+
+    /// A character that stays, and the number of those behind it that vanish: no part of them is in
+    /// it.
+    fn push_before_removed(&mut self, c: char, removed: usize) -> Result<()> {
+        let flags = self.old_untrusted.take();
+        let from = self.at;
+        let outcome = self.push(c, 0isize.saturating_sub_unsigned(removed));
+        self.old_untrusted = flags;
+        if flags.is_some() {
+            self.push_untrusted(from..from.saturating_add(c.len_utf8()), c);
+        }
+        outcome
+    }
+
+    fn push_untrusted(&mut self, stands_for: Range<usize>, c: char) {
+        let flags = self.old_untrusted.and_then(|all| all.get(stands_for));
+        let untrusted = flags.is_some_and(|flags| flags.contains(&true));
+        self.untrusted.extend(std::iter::repeat_n(untrusted, c.len_utf8()));
     }
 
     fn skip(&mut self, count: usize) {
@@ -445,11 +549,12 @@ fn out_of_bounds() -> Error {
 }
 
 fn reference_panics() -> Error {
-    Error::unsupported(
-        "normalizer:InsertedBeforeStart",
-        "a step of the normalizer inserted text before the first character, which makes the \
-         reference fail in the next step",
-    )
+    inserted_before_start("which makes the reference fail in the next step")
+}
+
+fn inserted_before_start(consequence: &str) -> Error {
+    let what = "a step of the normalizer inserted text before the first character";
+    Error::unsupported("normalizer:InsertedBeforeStart", format!("{what}, {consequence}"))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use bpe::{Bpe, BpeScratch};
 use greedy::Greedy;
 use llama::Llama;
 use sentencepiece::{SentencePiece, SentencePieceScratch};
+use std::ops::Range;
 use unigram::{Unigram, UnigramScratch};
 use word_level::WordLevel;
 use word_piece::WordPiece;
@@ -129,6 +130,29 @@ impl Model {
             (Self::Llama(llama), _) => llama.tokens(piece, out),
             _ => Err(wrong_scratch()),
         }
+    }
+
+    /// The same as if the vocabulary had an entry only where `permits` says so: with its id and the
+    /// bytes of the piece that it would cover. False: this model cannot do without an entry.
+    pub fn permitted_tokens(
+        &self,
+        scratch: &mut ModelScratch,
+        piece: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Token>,
+    ) -> Result<bool> {
+        match (self, scratch) {
+            (Self::Unigram(model), ModelScratch::Unigram(scratch)) => {
+                model.permitted_tokens(scratch, piece, permits, out)?;
+            }
+            (Self::WordLevel(model), _) => {
+                let id = model.permitted_id(piece, |id| permits(id, 0..piece.len()))?;
+                out.push(Token { id, start: 0, end: piece.len() as u32 });
+            }
+            (Self::WordPiece(model), _) => model.permitted_tokens(piece, permits, out)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Ids only: the same ones.

@@ -10,6 +10,7 @@ use super::Token;
 use crate::definition::Unigram as Definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocab::Vocab;
+use std::ops::Range;
 
 /// How much worse than the worst piece an unknown character is.
 pub const UNKNOWN_PENALTY: f64 = 10.0;
@@ -84,9 +85,21 @@ impl Unigram {
         piece: &str,
         out: &mut Vec<Token>,
     ) -> Result<()> {
-        self.find_best(&mut scratch.steps, piece)?;
+        self.permitted_tokens(scratch, piece, |_, _| true, out)
+    }
+
+    /// The same as if the vocabulary had a piece only where `permits` says so: with its id and the
+    /// bytes of the text that it would cover. Characters may be unknown everywhere.
+    pub fn permitted_tokens(
+        &self,
+        scratch: &mut UnigramScratch,
+        piece: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Token>,
+    ) -> Result<()> {
+        self.find_best(&mut scratch.steps, piece, &permits)?;
         let first = out.len();
-        self.walk_back(&scratch.steps, piece, out)?;
+        self.walk_back(&scratch.steps, piece, &permits, out)?;
         if let Some(new) = out.get_mut(first..) {
             new.reverse();
         }
@@ -104,7 +117,13 @@ impl Unigram {
         self.vocab.text(token.id).unwrap_or_default()
     }
 
-    fn find_best(&self, steps: &mut Vec<Step>, piece: &str) -> Result<()> {
+    #[inline]
+    fn find_best(
+        &self,
+        steps: &mut Vec<Step>,
+        piece: &str,
+        permits: &impl Fn(u32, Range<usize>) -> bool,
+    ) -> Result<()> {
         steps.clear();
         let places = piece.len() + 1;
         steps.try_reserve(places).map_err(|_| {
@@ -119,6 +138,9 @@ impl Unigram {
             let rest = piece.as_bytes().get(start..).unwrap_or_default();
             let mut has_single = false;
             self.trie.prefixes(rest, |length, id| {
+                if !permits(id, start..start + length) {
+                    return;
+                }
                 let score = self.scores.get(id as usize).copied().unwrap_or_default() + score_here;
                 if let Some(step) = steps.get_mut(start + length) {
                     if step.start == NOWHERE || score > step.score {
@@ -142,7 +164,13 @@ impl Unigram {
     }
 
     /// Appends the tokens of the best way, last one first.
-    fn walk_back(&self, steps: &[Step], piece: &str, out: &mut Vec<Token>) -> Result<()> {
+    fn walk_back(
+        &self,
+        steps: &[Step],
+        piece: &str,
+        permits: &impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Token>,
+    ) -> Result<()> {
         let mut end = piece.len();
         // Where the unknown characters end that have been passed last.
         let mut unknown_end = None;
@@ -156,14 +184,14 @@ impl Unigram {
                 unknown_end.get_or_insert(end);
             } else {
                 if let Some(unknown_end) = unknown_end.take() {
-                    self.push_unknown(piece, end, unknown_end, out)?;
+                    self.push_unknown(piece, end..unknown_end, permits, out)?;
                 }
                 out.push(Token { id: step.id, start: step.start, end: end as u32 });
             }
             end = start;
         }
         if let Some(unknown_end) = unknown_end {
-            self.push_unknown(piece, 0, unknown_end, out)?;
+            self.push_unknown(piece, 0..unknown_end, permits, out)?;
         }
         Ok(())
     }
@@ -173,13 +201,13 @@ impl Unigram {
     fn push_unknown(
         &self,
         piece: &str,
-        start: usize,
-        end: usize,
+        range: Range<usize>,
+        permits: &impl Fn(u32, Range<usize>) -> bool,
         out: &mut Vec<Token>,
     ) -> Result<()> {
-        let text = piece.get(start..end).unwrap_or_default();
-        let (start, end) = (start as u32, end as u32);
-        if let Some(id) = self.vocab.id(text) {
+        let text = piece.get(range.clone()).unwrap_or_default();
+        let (start, end) = (range.start as u32, range.end as u32);
+        if let Some(id) = self.vocab.id(text).filter(|&id| permits(id, range)) {
             out.push(Token { id, start, end });
             return Ok(());
         }
@@ -217,6 +245,41 @@ mod tests {
         }
         let scores = pieces.iter().map(|piece| piece.1).collect();
         Definition { vocab, scores, unk, byte_fallback }
+    }
+
+    #[test]
+    fn a_piece_that_is_not_permitted_is_as_if_it_were_not_listed() {
+        const LETTERS: [&str; 4] = ["a", "b", "é", "x"];
+        let mut random = Random::new(13);
+        for round in 0..400 {
+            let mut pieces = vec![("<unk>".to_owned(), 0.0)];
+            for _ in 0..random.below(20) {
+                let text: String = (0..=random.below(4)).map(|_| *random.pick(&LETTERS)).collect();
+                if pieces.iter().all(|piece| piece.0 != text) {
+                    pieces.push((text, *random.pick(&[-1.0, -2.0, -0.5])));
+                }
+            }
+            // The worst score, which the unknown's comes from, stays in the list.
+            pieces.push(("zz".to_owned(), -3.0));
+            let refused: Vec<u32> =
+                (1..pieces.len() as u32 - 1).filter(|_| random.below(3) == 0).collect();
+            let model = Unigram::new(definition(&pieces, Some(0), false));
+            // An entry that no text has stands where a refused one was.
+            let mut without = pieces.clone();
+            for &id in &refused {
+                without[id as usize].0 = format!("Z{id}");
+            }
+            let without = Unigram::new(definition(&without, Some(0), false));
+            for _ in 0..25 {
+                let text: String = (0..random.below(9)).map(|_| *random.pick(&LETTERS)).collect();
+                let (mut got, mut expected) = (Vec::new(), Vec::new());
+                let mut scratch = UnigramScratch::default();
+                let permits = |id, _| !refused.contains(&id);
+                model.permitted_tokens(&mut scratch, &text, permits, &mut got).unwrap();
+                without.tokens(&mut scratch, &text, &mut expected).unwrap();
+                assert_eq!(got, expected, "{round}: {text:?} {pieces:?} without {refused:?}");
+            }
+        }
     }
 
     fn texts(pieces: &[(&str, f64)], unk: Option<u32>, text: &str) -> Vec<String> {

@@ -26,6 +26,12 @@ impl WordLevel {
         id.ok_or_else(|| unknown_token(&self.unk_token))
     }
 
+    /// The same as if the vocabulary had the piece only if `permits` says so.
+    pub fn permitted_id(&self, piece: &str, permits: impl Fn(u32) -> bool) -> Result<u32> {
+        let id = self.vocab.id(piece).filter(|&id| permits(id)).or(self.unk);
+        id.ok_or_else(|| unknown_token(&self.unk_token))
+    }
+
     pub fn tokens(&self, piece: &str, out: &mut Vec<Token>) -> Result<()> {
         out.push(Token { id: self.id(piece)?, start: 0, end: piece.len() as u32 });
         Ok(())
@@ -49,6 +55,8 @@ mod tests {
     fn known_or_unknown() {
         let known = model("<unk>");
         assert_eq!((known.id("b").unwrap(), known.id("ab").unwrap()), (1, 2));
+        assert_eq!(known.permitted_id("b", |id| id != 1).unwrap(), 2);
+        assert_eq!(known.permitted_id("b", |id| id != 0).unwrap(), 1);
         let mut tokens = Vec::new();
         known.tokens("xyz", &mut tokens).unwrap();
         assert_eq!(tokens, [Token { id: 2, start: 0, end: 3 }]);

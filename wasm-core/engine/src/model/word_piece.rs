@@ -6,6 +6,7 @@ use super::{unknown_token, Token};
 use crate::definition::WordPiece as Definition;
 use crate::error::Result;
 use crate::vocab::Vocab;
+use std::ops::Range;
 
 #[derive(Debug)]
 pub struct WordPiece {
@@ -33,8 +34,19 @@ impl WordPiece {
     }
 
     pub fn tokens(&self, word: &str, out: &mut Vec<Token>) -> Result<()> {
+        self.permitted_tokens(word, |_, _| true, out)
+    }
+
+    /// The same as if the vocabulary had a token only where `permits` says so: with its id and the
+    /// bytes of the word that it would cover. A word may be unknown everywhere.
+    pub fn permitted_tokens(
+        &self,
+        word: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        out: &mut Vec<Token>,
+    ) -> Result<()> {
         let before = out.len();
-        let known = self.cut(word, |id, start, end| {
+        let known = self.cut_by(word, permits, |id, start, end| {
             out.push(Token { id, start: start as u32, end: end as u32 });
         });
         if !known {
@@ -55,6 +67,34 @@ impl WordPiece {
 
     /// False: the word is unknown.
     fn cut(&self, word: &str, mut each: impl FnMut(u32, usize, usize)) -> bool {
+        self.cut_with(word, |trie, rest, _| trie.longest_prefix(rest), &mut each)
+    }
+
+    fn cut_by(
+        &self,
+        word: &str,
+        permits: impl Fn(u32, Range<usize>) -> bool,
+        mut each: impl FnMut(u32, usize, usize),
+    ) -> bool {
+        let longest = |trie: &Trie, rest: &[u8], start: usize| {
+            let mut found = None;
+            trie.prefixes(rest, |length, id| {
+                if permits(id, start..start + length) {
+                    found = Some((length, id));
+                }
+            });
+            found
+        };
+        self.cut_with(word, longest, &mut each)
+    }
+
+    #[inline]
+    fn cut_with(
+        &self,
+        word: &str,
+        longest: impl Fn(&Trie, &[u8], usize) -> Option<(usize, u32)>,
+        each: &mut impl FnMut(u32, usize, usize),
+    ) -> bool {
         // A word of so many bytes has no more characters.
         if word.len() > self.longest_word && word.chars().count() > self.longest_word {
             return false;
@@ -63,7 +103,7 @@ impl WordPiece {
         let mut start = 0;
         while start < word.len() {
             let rest = word.as_bytes().get(start..).unwrap_or_default();
-            let Some((length, id)) = trie.longest_prefix(rest) else { return false };
+            let Some((length, id)) = longest(trie, rest, start) else { return false };
             each(id, start, start + length);
             start += length;
             trie = &self.later;
@@ -124,6 +164,23 @@ mod tests {
                 assert!(ids.iter().eq(expected.iter().map(|token| &token.id)));
             }
         }
+    }
+
+    #[test]
+    fn a_token_that_is_not_permitted_is_as_if_it_were_not_listed() {
+        let texts = ["?", "ab", "a", "##b", "abc", "##c"].map(str::to_owned);
+        let model = WordPiece::new(definition(&texts, "##", 100));
+        let ids = |word: &str, refused: &[(u32, usize)]| {
+            let mut out = Vec::new();
+            let permits = |id, range: Range<usize>| !refused.contains(&(id, range.start));
+            model.permitted_tokens(word, permits, &mut out).unwrap();
+            out.iter().map(|token| token.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids("abc", &[]), [4]);
+        assert_eq!(ids("abc", &[(4, 0)]), [1, 5]);
+        assert_eq!(ids("abc", &[(4, 0), (1, 0)]), [2, 3, 5]);
+        assert_eq!(ids("abc", &[(4, 0), (5, 2)]), [0]);
+        assert_eq!(ids("abc", &[(0, 0), (5, 1)]), [4]);
     }
 
     #[test]

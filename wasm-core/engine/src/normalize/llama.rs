@@ -52,7 +52,14 @@ impl Llama {
             Self::Lowercase => text.map(lower),
             Self::Unigram(unigram) => {
                 let (edits, skipped) = unigram.edits(text.as_str());
-                text.transform(edits, skipped)
+                let untrusted = text.is_untrusted(0..text.as_str().len());
+                text.transform(edits, skipped)?;
+                match text.tracks_untrusted() {
+                    // No token is looked for in what comes out, and the model knows none that
+                    // text may not yield: nothing depends on which byte it is.
+                    true => text.set_untrusted(vec![untrusted; text.as_str().len()]),
+                    false => Ok(()),
+                }
             }
         }
     }

@@ -231,3 +231,5 @@ impl Step {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod untrusted_tests;

@@ -57,10 +57,18 @@ impl Precompiled {
         let mut edits: Vec<(char, isize)> = Vec::with_capacity(before.len());
         let mut kept = 0;
         let mut changed = false;
+        // The reference's count of changes goes wrong where the first part vanishes; what is
+        // untrusted has to be right.
+        let mut untrusted = Vec::new();
         self.each_part(&before, |start, part, replacement| {
             let Some(replacement) = replacement else { return };
             edits.extend(before.get(kept..start).unwrap_or_default().chars().map(|c| (c, 0)));
             push_replaced(&mut edits, part, replacement);
+            if text.tracks_untrusted() {
+                untrusted.extend((kept..start).map(|at| text.is_untrusted(at..at + 1)));
+                let flag = text.is_untrusted(start..start + part.len());
+                untrusted.extend(std::iter::repeat_n(flag, replacement.len()));
+            }
             kept = start + part.len();
             changed = true;
         });
@@ -68,7 +76,12 @@ impl Precompiled {
             return Ok(());
         }
         edits.extend(before.get(kept..).unwrap_or_default().chars().map(|c| (c, 0)));
-        text.transform(edits, 0)
+        if !text.tracks_untrusted() {
+            return text.transform(edits, 0);
+        }
+        untrusted.extend((kept..before.len()).map(|at| text.is_untrusted(at..at + 1)));
+        text.transform(edits, 0)?;
+        text.set_untrusted(untrusted)
     }
 
     /// Calls `each` with the start of each part that may be replaced, the part, and what replaces

@@ -19,7 +19,7 @@ impl FindMatches for Start {
     }
 }
 
-fn build(steps: &[Normalizer]) -> Normalizers {
+pub(super) fn build(steps: &[Normalizer]) -> Normalizers {
     let compile = |regex: &str| -> Result<Box<dyn FindMatches>> {
         if regex == "^" {
             Ok(Box::new(Start))
@@ -30,11 +30,11 @@ fn build(steps: &[Normalizer]) -> Normalizers {
     Normalizers::new(steps, &compile).unwrap()
 }
 
-fn literal(pattern: &str, content: &str) -> Normalizer {
+pub(super) fn literal(pattern: &str, content: &str) -> Normalizer {
     Normalizer::Replace { pattern: Pattern::Literal(pattern.into()), content: content.into() }
 }
 
-fn bert(strip_accents: Option<bool>, lowercase: bool) -> Normalizer {
+pub(super) fn bert(strip_accents: Option<bool>, lowercase: bool) -> Normalizer {
     Normalizer::Bert { clean_text: true, handle_chinese_chars: true, strip_accents, lowercase }
 }
 
@@ -135,7 +135,7 @@ fn bert_cleans_pads_strips_and_lowers() {
 }
 
 /// A map of SentencePiece's form, as sparse as it can be: every state has 256 cells of its own.
-fn precompiled(rules: &[(&str, &str)]) -> Normalizer {
+pub(super) fn precompiled(rules: &[(&str, &str)]) -> Normalizer {
     let mut states: Vec<&[u8]> = vec![b""];
     for (key, _) in rules {
         for end in 1..=key.len() {

@@ -86,11 +86,14 @@ impl Tokenizer {
         let Some(workspace) = scratch.workspace(self) else {
             return Err(Error::internal("no workspace"));
         };
+        if !wanted.parse_special {
+            return self.guarded_ids(workspace, text, self.names_are_text(), out);
+        }
         if !self.added.matches_raw() {
             return self.stretch_ids(workspace, text, 0, wanted, out);
         }
         let mut segments = std::mem::take(&mut workspace.raw);
-        self.added.find_raw(text, wanted.parse_special, &mut segments);
+        self.added.find_raw(text, true, &mut segments);
         let result = segments.iter().try_for_each(|segment| match segment.id {
             Some(id) => {
                 // A match may be empty after overlaps; the reference drops empty pieces.
@@ -109,7 +112,7 @@ impl Tokenizer {
     }
 
     /// A stretch without raw added tokens, which begins at `origin` of the text.
-    fn stretch_ids(
+    pub(super) fn stretch_ids(
         &self,
         workspace: &mut Workspace,
         stretch: &str,
@@ -121,7 +124,7 @@ impl Tokenizer {
             return Ok(());
         }
         if let Route::Steps { track: true } = self.route {
-            return self.tracked_ids(workspace, stretch, origin, wanted, out);
+            return self.tracked_ids(workspace, stretch, origin, out);
         }
         let normalized = self.normalizers.apply_plain(stretch)?;
         admit(normalized.len())?;
@@ -182,11 +185,10 @@ impl Tokenizer {
         workspace: &mut Workspace,
         stretch: &str,
         origin: usize,
-        wanted: Wanted,
         out: &mut Vec<u32>,
     ) -> Result<()> {
         let text = AlignedText::new(stretch, origin, true);
-        for piece in self.normalized_pieces(text, wanted)? {
+        for piece in self.normalized_pieces(text, None)? {
             match piece.id {
                 Some(id) => out.push(id),
                 None => {

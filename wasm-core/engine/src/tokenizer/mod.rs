@@ -5,10 +5,14 @@
 //! fast one. Both give the same ids for every text.
 
 mod decoding;
+mod guarded;
 mod ids;
 mod info;
+mod policy;
 mod trace;
 
+#[cfg(test)]
+mod guarded_tests;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +23,7 @@ use crate::definition::{Definition, PreTokenizer, PrependScheme};
 use crate::error::{Error, Result};
 use crate::formats;
 use crate::formats::Options;
+use crate::guard::IdSet;
 use crate::model::{Model, ModelScratch};
 use crate::normalize::Normalizers;
 use crate::post::Post;
@@ -30,6 +35,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use decoding::stands_in;
 pub use decoding::{Decoding, UnknownIds};
+pub use guarded::Special;
+pub use policy::Policy;
 pub use trace::FullEncoding;
 
 /// What a caller may ask of an encoding.
@@ -53,6 +60,10 @@ pub struct Tokenizer {
     /// Tells scratches of different tokenizers apart.
     serial: u32,
     added: AddedTokens,
+    /// The ids of special tokens: what untrusted text may not become.
+    control: IdSet,
+    /// What stands for text that the model does not know; no attack, even where it is special.
+    unk: Option<u32>,
     normalizers: Normalizers,
     pre_tokenizers: PreTokenizers,
     route: Route,
@@ -105,6 +116,7 @@ impl Tokenizer {
             false => RangePlan::compile(&definition.pre_tokenizer),
         };
         let byte_level = plan.is_some();
+        let unk = definition.model.unk();
         let Definition { added_tokens, ids_as_stated, longest_first, pre_tokenizer, model, .. } =
             definition;
         let model = Model::new(model, byte_level)?;
@@ -120,9 +132,13 @@ impl Tokenizer {
             },
             _ => Route::Steps { track: unanchored || asks_for_origin(&pre_tokenizer, &added) },
         };
+        let special = added.iter().filter(|(token, _)| token.special);
+        let control = special.map(|(_, id)| id).collect();
         let mut tokenizer = Self {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             added,
+            control,
+            unk,
             normalizers,
             pre_tokenizers,
             route,

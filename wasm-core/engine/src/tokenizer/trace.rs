@@ -1,9 +1,10 @@
 //! The way of the reference, step by step, with the origin of every id.
 
-use super::{admit, Scratch, Tokenizer, Wanted};
+use super::{admit, Scratch, Tokenizer, Wanted, Workspace};
 use crate::added::Segment;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
+use crate::guard::Guard;
 use crate::model::sentencepiece::SentencePiece;
 use crate::model::Token;
 use crate::text::AlignedText;
@@ -23,7 +24,7 @@ pub struct FullEncoding {
 }
 
 impl FullEncoding {
-    fn new(encoding: Encoding, first: &str, second: &str) -> Self {
+    pub(super) fn new(encoding: Encoding, first: &str, second: &str) -> Self {
         let tables = [first, second].map(byte_of_char);
         let byte_offsets = encoding
             .offsets
@@ -102,12 +103,24 @@ impl Tokenizer {
         second: Option<&str>,
         wanted: Wanted,
     ) -> Result<Encoding> {
-        let first = self.trace(scratch, first, false, wanted)?;
+        let names_are_text = (!wanted.parse_special).then(|| self.names_are_text());
+        self.process_guarded(scratch, first, second, wanted.add_special, names_are_text)
+    }
+
+    pub(super) fn process_guarded(
+        &self,
+        scratch: &mut Scratch,
+        first: &str,
+        second: Option<&str>,
+        add_special: bool,
+        guard: Option<Guard>,
+    ) -> Result<Encoding> {
+        let first = self.trace(scratch, first, false, guard)?;
         let second = match second {
-            Some(text) => Some(self.trace(scratch, text, true, wanted)?),
+            Some(text) => Some(self.trace(scratch, text, true, guard)?),
             None => None,
         };
-        self.post.process(first, second, wanted.add_special)
+        self.post.process(first, second, add_special)
     }
 
     /// One text, up to the post-processor.
@@ -116,9 +129,9 @@ impl Tokenizer {
         scratch: &mut Scratch,
         text: &str,
         is_second: bool,
-        wanted: Wanted,
+        guard: Option<Guard>,
     ) -> Result<Encoding> {
-        let pieces = self.pieces(text, wanted)?;
+        let pieces = self.pieces(text, guard)?;
         let Some(workspace) = scratch.workspace(self) else {
             return Err(Error::internal("no workspace"));
         };
@@ -127,11 +140,7 @@ impl Tokenizer {
         let mut whole = Encoding::default();
         for piece in &pieces {
             tokens.clear();
-            let text = piece.text.as_str();
-            match piece.id {
-                Some(id) => tokens.push(Token { id, start: 0, end: text.len() as u32 }),
-                None => self.model.tokens(&mut workspace.model, text, &mut tokens)?,
-            }
+            self.piece_tokens(workspace, piece, guard, &mut tokens)?;
             whole.merge_with(self.rows(piece, &tokens, &chars), false);
         }
         if is_second {
@@ -141,40 +150,80 @@ impl Tokenizer {
         Ok(whole)
     }
 
+    /// The tokens of a piece, with the bytes of its text that each covers.
+    pub(super) fn piece_tokens(
+        &self,
+        workspace: &mut Workspace,
+        piece: &Piece,
+        guard: Option<Guard>,
+        out: &mut Vec<Token>,
+    ) -> Result<()> {
+        let text = piece.text.as_str();
+        if let Some(id) = piece.id {
+            out.push(Token { id, start: 0, end: text.len() as u32 });
+            return Ok(());
+        }
+        let first = out.len();
+        self.model.tokens(&mut workspace.model, text, out)?;
+        match guard {
+            Some(guard) => self.without_forbidden(workspace, &piece.text, guard, first, out),
+            None => Ok(()),
+        }
+    }
+
     /// Splits on added tokens, normalises, pre-tokenizes.
-    fn pieces(&self, text: &str, wanted: Wanted) -> Result<Vec<Piece>> {
+    pub(super) fn pieces(&self, text: &str, guard: Option<Guard>) -> Result<Vec<Piece>> {
         admit(text.len())?;
         let mut segments = Vec::new();
-        self.added.find_raw(text, wanted.parse_special, &mut segments);
-        let whole = AlignedText::new(text, 0, true);
+        let mut whole = AlignedText::new(text, 0, true);
+        match guard {
+            Some(guard) => {
+                self.find_raw_guarded(text, guard, &mut segments)?;
+                whole = whole.with_untrusted(guard.untrusted.flags(0..text.len()));
+            }
+            None => self.added.find_raw(text, true, &mut segments),
+        }
         let mut pieces = Vec::new();
         for piece in cut(&whole, &segments)? {
-            if piece.id.is_some() {
-                pieces.push(piece);
-                continue;
-            }
-            for piece in self.normalized_pieces(piece.text, wanted)? {
-                if piece.id.is_some() {
-                    pieces.push(piece);
-                } else {
-                    let parts = self.pre_tokenizers.apply(vec![piece.text])?;
-                    pieces.extend(parts.into_iter().map(|text| Piece { text, id: None }));
-                }
+            match piece.id {
+                Some(_) => pieces.push(piece),
+                None => self.stretch_pieces(piece.text, guard, &mut pieces)?,
             }
         }
         Ok(pieces)
+    }
+
+    /// Normalises a stretch between raw added tokens and pre-tokenizes it.
+    pub(super) fn stretch_pieces(
+        &self,
+        text: AlignedText,
+        guard: Option<Guard>,
+        out: &mut Vec<Piece>,
+    ) -> Result<()> {
+        for piece in self.normalized_pieces(text, guard)? {
+            if piece.id.is_some() {
+                out.push(piece);
+                continue;
+            }
+            let parts = self.pre_tokenizers.apply(vec![piece.text])?;
+            out.extend(parts.into_iter().map(|text| Piece { text, id: None }));
+        }
+        Ok(())
     }
 
     /// Normalises a stretch and finds the added tokens that match what comes out.
     pub(super) fn normalized_pieces(
         &self,
         mut text: AlignedText,
-        wanted: Wanted,
+        guard: Option<Guard>,
     ) -> Result<Vec<Piece>> {
         self.normalizers.apply(&mut text)?;
         admit(text.as_str().len())?;
         let mut segments = Vec::new();
-        self.added.find_normalized(text.as_str(), wanted.parse_special, &mut segments);
+        match guard {
+            Some(guard) => self.find_normalized_guarded(&text, guard, &mut segments)?,
+            None => self.added.find_normalized(text.as_str(), true, &mut segments),
+        }
         cut(&text, &segments)
     }
 
