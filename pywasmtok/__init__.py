@@ -43,8 +43,10 @@ from .factory import (
     create_tokenizer_from_file,
     create_tokenizer_with_chat_template,
 )
+from .fitting import Truncated
 from .info import TokenizerInfo, get_tokenizer_info
 from .limits import Limits
+from .prefix_cache import CacheStats, PrefixCache
 from .sequence import Sequence
 from .spans import TokenSpan
 from .special import SpecialTokens
@@ -69,6 +71,7 @@ __all__ = [
     "BackendFailure",
     "BackendInfo",
     "BackendUnavailable",
+    "CacheStats",
     "Compressed",
     "CoreTrap",
     "DecodeStream",
@@ -89,6 +92,7 @@ __all__ = [
     "Matched",
     "NoTokenizerInFile",
     "NotATokenizer",
+    "PrefixCache",
     "Sequence",
     "SourceNotFound",
     "SpecialTokenInText",
@@ -103,6 +107,7 @@ __all__ = [
     "TokenizerClosed",
     "TokenizerError",
     "TokenizerInfo",
+    "Truncated",
     "UnknownFormat",
     "Unsupported",
     "__version__",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Set
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
+from collections.abc import Callable, Iterable, Set
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar, cast
 
 from ._ids import MAX_ID, as_bytes
 from ._policy import Policy, Special, control_ids, policy_of
@@ -13,10 +13,12 @@ from .backends import Backend, Hybrid, TextPair
 from .backends.base import Segment, check_text, what_is_wrong_with
 from .encoding import Encoding, EncodingBatch
 from .errors import InvalidArgument, InvalidText, SpecialTokenInText, TokenizerClosed
+from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
 from .sources.sidecars import NO_SIDECARS, Sidecars
 
 if TYPE_CHECKING:
     from ._ids import Ids
+    from .backends.core import CoreBackend
     from .backends.streaming import Streaming
     from .fingerprint import Fingerprints
     from .sequence import Sequence
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from .special import SpecialTokens
     from .stop import StopSequenceConfig, StopSequenceDecoder
     from .stream import DecodeStream
+
+T = TypeVar("T")
 
 __all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer"]
 
@@ -167,6 +171,71 @@ class Tokenizer:
             raise _with_character(error, texts) from None
         except InvalidText as error:
             raise what_is_wrong_with([texts]) or error from None
+    def count(
+        self, text: str, add_special_tokens: bool = True, *, special: Special = "all"
+    ) -> int:
+        """How many ids `encode` answers; they stay where they are."""
+        return self._count(text, add_special_tokens, special, None)
+
+    def count_batch(
+        self, texts: Iterable[str], add_special_tokens: bool = True, *, special: Special = "all"
+    ) -> list[int]:
+        """`count` of each text."""
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise InvalidArgument(f"a batch is an iterable of texts, not {type(texts).__name__}")
+        return [self.count(text, add_special_tokens, special=special) for text in texts]
+
+    def fits(
+        self, text: str, n: int, add_special_tokens: bool = True, *, special: Special = "all"
+    ) -> bool:
+        """Whether the text has at most `n` ids. The cost grows with `n`, not with the text, unless
+        `special` is "raise" or a set: those have to see the whole text."""
+        limit = check_limit(n)
+        return self._count(text, add_special_tokens, special, limit) <= limit
+
+    def truncate(
+        self,
+        text: str,
+        n: int,
+        side: str = "right",
+        add_special_tokens: bool = True,
+        *,
+        special: Special = "all",
+    ) -> Truncated:
+        """The longest beginning of the text that has at most `n` ids, which are those of
+        `encode` for what is kept, and the first that the whole text has. `side="left"` cuts off
+        the beginning and keeps the end. It is cut between characters; see docs/fitting.md.
+        """
+        check_text(text)
+        limit, keep_end = check_limit(n), check_side(side)
+        policy = policy_of(special, self._backend.added_names)
+        if policy.needs_no_guard:
+            wanted = text, limit, add_special_tokens, policy.special_is_text
+            return self._measure(text, lambda: self._backend.truncate(*wanted, keep_end=keep_end))
+
+        def encode(text: str, *, add_special_tokens: bool) -> Encoding:
+            return self._encode_guarded(text, None, add_special_tokens, policy)
+
+        return truncate_by_encoding(
+            encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
+        )
+
+    def _count(
+        self, text: str, add_special_tokens: bool, special: Special, limit: int | None
+    ) -> int:
+        check_text(text)
+        policy = policy_of(special, self._backend.added_names)
+        if not policy.needs_no_guard:
+            return len(self._encode_guarded(text, None, add_special_tokens, policy))
+        wanted = add_special_tokens, policy.special_is_text, limit
+        return self._measure(text, lambda: self._backend.count(text, *wanted))
+
+    def _measure(self, text: str, call: Callable[[], T]) -> T:
+        """The call, with an error that speaks of the whole text and not of the part looked at."""
+        try:
+            return call()
+        except InvalidText as error:
+            raise what_is_wrong_with([text]) or error from None
 
     def decode(
         self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
@@ -335,6 +404,19 @@ class Tokenizer:
             build=self._build,
             decoder_reason=hybrid.decoder_reason,
         )
+
+    @property
+    def core_backend(self) -> CoreBackend | None:
+        """The core, where it encodes."""
+        from .backends.core import CoreBackend
+
+        encoder = self._hybrid.encoder
+        return encoder if isinstance(encoder, CoreBackend) else None
+
+    @property
+    def made_of(self) -> tuple[bytes, bytes]:
+        """The bytes of the file, and the options that it was loaded with."""
+        return self._recipe.data, self._recipe.load
 
     @property
     def fallbacks(self) -> dict[str, int]:

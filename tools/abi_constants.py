@@ -24,6 +24,7 @@ LIMITS = ("input_padding", "max_sessions", "max_tokenizers", "max_panic_text")
 GROUPS = (
     ("encode_flags", "ENCODE"),
     ("decode_flags", "DECODE"),
+    ("truncate_outcomes", "TRUNCATE"),
     ("step_flags", "STEP"),
     ("vocab_flags", "VOCAB"),
     ("error_kinds", "ERROR"),

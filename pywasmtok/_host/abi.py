@@ -39,11 +39,19 @@ FIELD_STATE_LEN: Final = 25
 ENCODE_ADD_SPECIAL_TOKENS: Final = 1
 ENCODE_DETAILS: Final = 2
 ENCODE_SPECIAL_IS_TEXT: Final = 4
+ENCODE_CONTINUES: Final = 32
+ENCODE_MORE_TEXT: Final = 64
+ENCODE_KEEP_END: Final = 128
 DECODE_SKIP_SPECIAL_TOKENS: Final = 1
 DECODE_UNKNOWN_IS_ERROR: Final = 2
 DECODE_UNKNOWN_IS_REPLACED: Final = 4
 DECODE_EAGER_BYTE_RUNS: Final = 8
 DECODE_AS_BYTES: Final = 16
+TRUNCATE_WHOLE: Final = 0
+TRUNCATE_EXACT: Final = 1
+TRUNCATE_INEXACT: Final = 2
+TRUNCATE_NEEDS_MORE: Final = 3
+TRUNCATE_NO_ROOM: Final = 4
 STEP_FINISH: Final = 1
 VOCAB_WITH_ADDED_TOKENS: Final = 1
 ERROR_EMPTY_FILE: Final = 1
@@ -97,6 +105,9 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "pwt_encode_pair": (5, 1),
     "pwt_encode_batch": (4, 1),
     "pwt_encode_with": (5, 1),
+    "pwt_count": (5, 1),
+    "pwt_truncate": (5, 1),
+    "pwt_last_cut": (4, 1),
     "pwt_decode": (4, 1),
     "pwt_decode_batch": (4, 1),
     "pwt_stream_new": (4, 1),

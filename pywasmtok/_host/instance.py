@@ -27,12 +27,15 @@ from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
 
 _NO_OFFSET: Final = 0xFFFF_FFFF_FFFF_FFFF
 _NOTHING: Final = 0xFFFF_FFFF  # -1 as the guest's unsigned number
+_MAX_WORD: Final = 0xFFFF_FFFF
 _SMALLEST_INPUT: Final = 4096
 _SESSION_BYTES: Final = 4 * abi.SESSION_WORDS
 _FIRST_FAILURE: Final = 0x8000_0000
 # Words of the report of a stop decoder.
 _NO_STOP: Final = 2
 _A_STOP: Final = 14
+# Words of the report of a truncation.
+_KEPT_WORDS: Final = 4
 _TOKEN_ROW: Final = struct.Struct("<I")  # length
 _VOCAB_ROW: Final = struct.Struct("<II")  # id, length
 
@@ -56,6 +59,17 @@ class StopStep(NamedTuple):
     state: bytes
     report: list[int]
     """The words that docs/abi.md describes."""
+
+
+class Kept(NamedTuple):
+    """What a truncation left; places are bytes of the text."""
+
+    ids: bytes
+    start: int
+    end: int
+    outcome: int
+    of_empty: int
+    """The ids of an empty text, where there is no room for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +252,33 @@ class Instance:
             "pwt_encode_with",
             *(self._session, self._tokenizer, len(lengths) // 4, len(policy), flags),
         )
+
+    def count(self, text: bytes, flags: int, limit: int) -> int:
+        self.put(text)
+        return self.counted(
+            "pwt_count", self._session, self._tokenizer, len(text), flags, min(limit, _MAX_WORD)
+        )
+
+    def truncate(self, text: bytes, flags: int, limit: int) -> Kept:
+        self.put(text)
+        count = self.counted(
+            "pwt_truncate", self._session, self._tokenizer, len(text), flags, min(limit, _MAX_WORD)
+        )
+        if self._field(abi.FIELD_BOUNDS_LEN) != _KEPT_WORDS:
+            raise misbehaved("reported a truncation in another number of words than four")
+        report = self._copy(self._field(abi.FIELD_BOUNDS_PTR), 4 * _KEPT_WORDS)
+        start, end, outcome, of_empty = memoryview(report).cast("I")
+        if not start <= end <= len(text):
+            raise misbehaved("kept what is not in the text")
+        return Kept(self._ids(count), start, end, outcome, of_empty)
+
+    def last_cut(self, text: bytes, at_most: int) -> tuple[int, str]:
+        """Its place, or 0 and why there is none in any text, if that is so."""
+        self.put(text)
+        found = self.counted("pwt_last_cut", self._session, self._tokenizer, len(text), at_most)
+        if found > at_most:
+            raise misbehaved("found a cut behind the place that was asked for")
+        return found, "" if found else self._sentence(abi.FIELD_TEXT_PTR)
 
     def decode(self, ids: bytes, flags: int) -> str:
         self.put(ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InvalidArgument, TokenizerError
@@ -12,7 +13,7 @@ from . import abi, status
 from .status import Interrupted
 
 if TYPE_CHECKING:
-    from .instance import FullEncoding, Instance, StopStep
+    from .instance import FullEncoding, Instance, Kept, StopStep
     from .pool import Pool
 
 # Calls with so many bytes of input or more take long enough for somebody to want them stopped: up
@@ -24,6 +25,8 @@ LONG_INPUT: Final = 64 * 1024
 
 # Of a batch, so much text goes into one call: memory is bounded by this, not by the batch.
 BATCH_BYTES: Final = 16 * 1024 * 1024
+
+MAX_WORD: Final = 2**32 - 1
 
 _ADD: Final = abi.ENCODE_ADD_SPECIAL_TOKENS
 _NAMES_ARE_TEXT: Final = abi.ENCODE_SPECIAL_IS_TEXT
@@ -168,6 +171,71 @@ class CoreTokenizer:
             len(flat), lambda one: one.encode_with_full(lengths, flat, policy, flags)
         )
         return full
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        special_is_text: bool,
+        limit: int = MAX_WORD,
+        *,
+        more_text: bool = False,
+    ) -> int:
+        """How many ids the text has; the first number above `limit` will do.
+
+        `more_text`: it is the beginning of a longer one, of which only what is certain counts.
+        """
+        data = _utf8(text, "text")
+        flags = _flags(add_special_tokens, special_is_text)
+        if more_text:
+            flags |= abi.ENCODE_MORE_TEXT
+        found: int = self._run(len(data), lambda one: one.count(data, flags, limit), LONG_TEXT)
+        return found
+
+    def truncate(
+        self,
+        text: str,
+        limit: int,
+        add_special_tokens: bool,
+        special_is_text: bool,
+        *,
+        keep_end: bool,
+        more_text: bool,
+    ) -> tuple[str, Kept]:
+        """What is kept of the text, and the core's report."""
+        data = _utf8(text, "text")
+        flags = _flags(add_special_tokens, special_is_text)
+        if keep_end:
+            flags |= abi.ENCODE_KEEP_END
+        if more_text:
+            flags |= abi.ENCODE_MORE_TEXT
+        kept: Kept = self._run(len(data), lambda one: one.truncate(data, flags, limit), LONG_TEXT)
+        if kept.end - kept.start == len(data):
+            return text, kept
+        try:
+            return data[kept.start : kept.end].decode(), kept
+        except UnicodeDecodeError:
+            raise status.misbehaved("cut a character in two") from None
+
+    def last_cut(self, text: str, at_most: int) -> tuple[int, str]:
+        """Where the last cut is that is not behind character `at_most`; both count characters.
+
+        0: there is none; and why there never is, if so.
+        """
+        data = _utf8(text, "text")
+        limit = at_most if len(data) == len(text) else len(text[:at_most].encode())
+        found, reason = self._run(len(data), lambda one: one.last_cut(data, limit))
+        place = found if len(data) == len(text) else len(data[:found].decode("utf-8", "replace"))
+        return place, reason
+
+    def continue_batch(self, texts: Sequence[str], special_is_text: bool) -> list[bytes]:
+        """The ids of texts that begin at cuts, without post-processing."""
+        flags = _flags(False, special_is_text) | abi.ENCODE_CONTINUES
+        found: list[bytes] = []
+        for part in _parts([_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]):
+            ids, bounds = self._encode_part(part, flags)
+            places = memoryview(bounds).cast("I").tolist()
+            found += [ids[4 * start : 4 * end] for start, end in pairwise(places)]
+        return found
 
     def decode(self, ids: bytes, skip_special_tokens: bool, unknown: str = "skip") -> str:
         _require_whole(ids)

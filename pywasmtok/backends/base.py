@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ..encoding import Encoding, EncodingBatch
 from ..errors import InvalidArgument, InvalidText, TokenizerError, Unsupported
+from ..fitting import Truncated, truncate_by_encoding
 
 if TYPE_CHECKING:
     from .._ids import Ids
@@ -76,6 +77,34 @@ class Backend(ABC):
     @abstractmethod
     def added_names(self) -> Mapping[str, AddedName]:
         """The added tokens."""
+
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+        limit: int | None = None,
+    ) -> int:
+        """How many ids the text has. With a limit, the first number above it will do."""
+        return len(self.encode(text, None, add_special_tokens, special_is_text))
+
+    def truncate(
+        self,
+        text: str,
+        limit: int,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+        *,
+        keep_end: bool = False,
+    ) -> Truncated:
+        """The longest beginning, or end, of the text that has no more ids than `limit`."""
+
+        def encode(text: str, *, add_special_tokens: bool) -> Encoding:
+            return self.encode(text, None, add_special_tokens, special_is_text)
+
+        return truncate_by_encoding(
+            encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
+        )
 
     @abstractmethod
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:

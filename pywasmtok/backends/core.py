@@ -10,6 +10,7 @@ from .._ids import as_bytes
 from .._policy import AddedName, Policy, segments_document
 from ..encoding import Details, DetailSource, Encoding, EncodingBatch, view
 from ..errors import BackendUnavailable, TokenizerError, Unsupported
+from ..fitting import Truncated, no_room
 from ..special import SpecialTokens
 from .base import Backend, Segment, TextPair, as_pair
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from .._ids import Ids
 
 __all__ = ["CoreBackend"]
+
+# Of a long text, so many times the part that was too short is looked at next.
+_GROWTH = 4
 
 
 class CoreBackend(Backend):
@@ -135,6 +139,62 @@ class CoreBackend(Backend):
 
     def added_names(self) -> dict[str, AddedName]:
         return self._added_names
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+        limit: int | None = None,
+    ) -> int:
+        wanted = add_special_tokens, special_is_text
+        if limit is None:
+            return self._core.count(text, *wanted)
+        # Neither the UTF-8 of the whole text nor a copy of it is made as long as a part will do.
+        size = _first_part(limit)
+        while size < len(text):
+            found = self._core.count(text[:size], *wanted, limit, more_text=True)
+            if found > limit:
+                return found
+            size *= _GROWTH
+        return self._core.count(text, *wanted, limit)
+
+    def truncate(
+        self,
+        text: str,
+        limit: int,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+        *,
+        keep_end: bool = False,
+    ) -> Truncated:
+        from .._host import abi
+
+        size = _first_part(limit)
+        while True:
+            more = size < len(text)
+            part = text
+            if more:
+                part = text[len(text) - size :] if keep_end else text[:size]
+            kept_text, kept = self._core.truncate(
+                part,
+                limit,
+                add_special_tokens,
+                special_is_text,
+                keep_end=keep_end,
+                more_text=more,
+            )
+            if kept.outcome == abi.TRUNCATE_NO_ROOM:
+                raise no_room(limit, kept.of_empty)
+            if kept.outcome != abi.TRUNCATE_NEEDS_MORE:
+                break
+            size *= _GROWTH
+        encoding = Encoding(kept.ids, self, kept_text, None, add_special_tokens, special_is_text)
+        return Truncated(
+            kept_text,
+            encoding,
+            truncated=kept.outcome != abi.TRUNCATE_WHOLE,
+            exact=kept.outcome != abi.TRUNCATE_INEXACT,
+        )
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         return self._core.decode(as_bytes(ids), skip_special_tokens, unknown)
@@ -195,6 +255,11 @@ def special_tokens_of(info: dict[str, Any]) -> SpecialTokens:
     special = {token["content"]: token["id"] for token in info["added_tokens"] if token["special"]}
     roles = {role: (token, number) for role, token, number in info["roles"]}
     return SpecialTokens.from_file(special, roles)
+
+
+def _first_part(limit: int) -> int:
+    """Characters that are likely to have more ids than this."""
+    return 6 * limit + 256
 
 
 def _pairs(data: bytes) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
+from ..fitting import Truncated
 from .base import Backend, Segment, TextPair
 
 if TYPE_CHECKING:
@@ -138,6 +139,33 @@ class Hybrid(Backend):
 
     def added_names(self) -> Mapping[str, AddedName]:
         return self.encoder.added_names()
+    def count(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+        limit: int | None = None,
+    ) -> int:
+        wanted = add_special_tokens, special_is_text, limit
+        try:
+            return self.encoder.count(text, *wanted)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.count(text, *wanted))
+
+    def truncate(
+        self,
+        text: str,
+        limit: int,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+        *,
+        keep_end: bool = False,
+    ) -> Truncated:
+        wanted = text, limit, add_special_tokens, special_is_text
+        try:
+            return self.encoder.truncate(*wanted, keep_end=keep_end)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.truncate(*wanted, keep_end=keep_end))
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         return self.decoder.decode(ids, skip_special_tokens, unknown)

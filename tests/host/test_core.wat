@@ -285,6 +285,41 @@
       (call $spell (local.get $texts) (local.get $sum)
         (call $ids (local.get $s) (local.get $sum) (i32.const 0)))))
 
+  ;; One id a byte. A text that starts with the byte 2 is said to be kept from beyond its end.
+  (func (export "pwt_count") (param $s i32) (param $t i32) (param $len i32) (param $flags i32)
+        (param $limit i32) (result i32)
+    (i32.store (local.get $s) (i32.const 0))
+    (i32.add (local.get $len) (i32.and (local.get $flags) (i32.const 1))))
+
+  (func (export "pwt_truncate") (param $s i32) (param $t i32) (param $len i32) (param $flags i32)
+        (param $limit i32) (result i32) (local $kept i32) (local $in i32) (local $at i32)
+    (local.set $in (i32.load offset=36 (local.get $s)))
+    (local.set $kept
+      (select (local.get $limit) (local.get $len)
+        (i32.lt_u (local.get $limit) (local.get $len))))
+    (local.set $at (call $take (i32.const 16)))
+    (i32.store offset=52 (local.get $s) (local.get $at))
+    (i32.store offset=56 (local.get $s) (i32.const 4))
+    (i32.store (local.get $at) (i32.const 0))
+    (i32.store offset=4 (local.get $at) (local.get $kept))
+    (i32.store offset=8 (local.get $at) (i32.lt_u (local.get $kept) (local.get $len)))
+    (i32.store offset=12 (local.get $at) (i32.const 0))
+    (if (i32.and (i32.ne (local.get $len) (i32.const 0))
+                 (i32.eq (i32.load8_u (local.get $in)) (i32.const 2)))
+      (then (i32.store (local.get $at) (i32.const -1))))
+    (call $counted (local.get $s)
+      (call $spell (local.get $in) (local.get $kept)
+        (call $ids (local.get $s) (local.get $kept) (i32.const 0)))))
+
+  ;; A text may be cut anywhere, but for one that starts with the byte 2: that is cut behind its end.
+  (func (export "pwt_last_cut") (param $s i32) (param $t i32) (param $len i32)
+        (param $at_most i32) (result i32)
+    (i32.store (local.get $s) (i32.const 0))
+    (i32.store offset=92 (local.get $s) (i32.const 0))
+    (if (i32.eq (i32.load8_u (i32.load offset=36 (local.get $s))) (i32.const 2))
+      (then (return (i32.add (local.get $at_most) (i32.const 1)))))
+    (local.get $at_most))
+
   ;; Bytes for $count ids at $from; 300 is left out if $flags ask for that, 301 is an error.
   (func $letters (param $s i32) (param $from i32) (param $count i32) (param $flags i32)
         (result i32) (local $at i32) (local $n i32) (local $id i32)

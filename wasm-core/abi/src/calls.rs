@@ -6,10 +6,11 @@ use crate::input::{bad, utf8};
 use crate::sessions::Session;
 use crate::tokenizers;
 use pywasmtok_engine::decode::ByteRuns;
+use pywasmtok_engine::definition::Side;
 use pywasmtok_engine::error::{Error, Result};
 use pywasmtok_engine::formats;
 use pywasmtok_engine::formats::Options;
-use pywasmtok_engine::tokenizer::{Decoding, Tokenizer, UnknownIds, Wanted};
+use pywasmtok_engine::tokenizer::{Decoding, Outcome, Room, Tokenizer, UnknownIds, Wanted};
 
 pub fn input(session: &mut Session, len: u32) -> Result<u32> {
     let input = &mut session.body.input;
@@ -40,7 +41,7 @@ fn with_options<'a>(
 }
 
 pub fn encode(session: &mut Session, tokenizer: u32, len: u32, flags: u32) -> Result<usize> {
-    let flags = EncodeFlags::read(flags)?;
+    let flags = EncodeFlags::read(flags, ENCODE_CONTINUES)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     let text = utf8(body.input.bytes(len as usize)?)?;
@@ -50,6 +51,8 @@ pub fn encode(session: &mut Session, tokenizer: u32, len: u32, flags: u32) -> Re
         let encoding = tokenizer.encode_full(&mut body.scratch, text, None, flags.wanted)?;
         body.append(&encoding)?;
         body.publish_details(session.block);
+    } else if flags.continues {
+        tokenizer.continue_ids(&mut body.scratch, text, flags.wanted, &mut body.ids)?;
     } else {
         reserve(&mut body.ids, usual_ids(text.len()))?;
         let wanted = flags.wanted;
@@ -66,7 +69,7 @@ pub fn encode_pair(
     len_b: u32,
     flags: u32,
 ) -> Result<usize> {
-    let flags = EncodeFlags::read(flags)?;
+    let flags = EncodeFlags::read(flags, 0)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     let (len_a, len_b) = (len_a as usize, len_b as usize);
@@ -95,7 +98,7 @@ pub fn encode_batch(
     count: u32,
     flags: u32,
 ) -> Result<usize> {
-    let flags = EncodeFlags::read(flags)?;
+    let flags = EncodeFlags::read(flags, ENCODE_CONTINUES)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     let count = count as usize;
@@ -119,6 +122,12 @@ pub fn encode_batch(
             body.bounds.push(body.ids.len() as u32);
         }
         body.publish_details(session.block);
+    } else if flags.continues {
+        bounds.push(0);
+        for text in texts {
+            tokenizer.continue_ids(&mut body.scratch, text, wanted, ids)?;
+            bounds.push(ids.len() as u32);
+        }
     } else {
         reserve(ids, usual_ids(texts.iter().map(|text| text.len()).sum()))?;
         tokenizer.encode_batch_ids(&mut body.scratch, &texts, wanted, ids, bounds)?;
@@ -126,6 +135,65 @@ pub fn encode_batch(
     body.publish_ids(session.block);
     body.publish_bounds(session.block);
     Ok(body.ids.len())
+}
+
+pub fn count(
+    session: &mut Session,
+    tokenizer: u32,
+    len: u32,
+    flags: u32,
+    limit: u32,
+) -> Result<usize> {
+    let flags = EncodeFlags::read(flags, ENCODE_MORE_TEXT)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let text = utf8(body.input.bytes(len as usize)?)?;
+    let limit = limit as usize;
+    tokenizer.count(&mut body.scratch, text, flags.wanted, limit, flags.more_text)
+}
+
+pub fn truncate(
+    session: &mut Session,
+    tokenizer: u32,
+    len: u32,
+    flags: u32,
+    limit: u32,
+) -> Result<usize> {
+    let flags = EncodeFlags::read(flags, ENCODE_MORE_TEXT | ENCODE_KEEP_END)?;
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let text = utf8(body.input.bytes(len as usize)?)?;
+    body.ids.clear();
+    body.bounds.clear();
+    let side = if flags.keep_end { Side::Left } else { Side::Right };
+    let room = Room { limit: limit as usize, side, more: flags.more_text };
+    let kept = tokenizer.truncate(&mut body.scratch, text, flags.wanted, room, &mut body.ids)?;
+    let (outcome, of_empty) = match kept.outcome {
+        Outcome::Whole => (TRUNCATE_WHOLE, 0),
+        Outcome::Exact => (TRUNCATE_EXACT, 0),
+        Outcome::Inexact => (TRUNCATE_INEXACT, 0),
+        Outcome::NeedsMore => (TRUNCATE_NEEDS_MORE, 0),
+        Outcome::NoRoom(count) => (TRUNCATE_NO_ROOM, count),
+    };
+    let range = kept.range;
+    body.bounds.extend([range.start as u32, range.end as u32, outcome, of_empty as u32]);
+    body.publish_ids(session.block);
+    body.publish_bounds(session.block);
+    Ok(body.ids.len())
+}
+
+/// The text says why the tokenizer has no cuts, if it has none.
+pub fn last_cut(session: &mut Session, tokenizer: u32, len: u32, at_most: u32) -> Result<usize> {
+    let tokenizer = tokenizers::get(tokenizer)?;
+    let body = &mut *session.body;
+    let text = utf8(body.input.bytes(len as usize)?)?;
+    let cut = tokenizer.last_cut(text, at_most as usize);
+    body.text.clear();
+    if cut.is_none() {
+        body.text.extend(tokenizer.why_no_cuts().map(|obstacle| obstacle.to_string()));
+    }
+    body.publish_text(session.block);
+    Ok(cut.unwrap_or(0))
 }
 
 pub fn decode(session: &mut Session, tokenizer: u32, count: u32, flags: u32) -> Result<usize> {
@@ -251,17 +319,29 @@ fn answer_text(session: &mut Session, write: impl FnOnce(&mut String)) -> Result
 pub struct EncodeFlags {
     pub wanted: Wanted,
     pub details: bool,
+    continues: bool,
+    more_text: bool,
+    keep_end: bool,
 }
 
 impl EncodeFlags {
-    pub fn read(flags: u32) -> Result<Self> {
-        known(flags, ENCODE_ADD_SPECIAL_TOKENS | ENCODE_DETAILS | ENCODE_SPECIAL_IS_TEXT)?;
+    /// `more`: the flags that this function knows beside those of all encoding.
+    pub fn read(flags: u32, more: u32) -> Result<Self> {
+        const ALL: u32 = ENCODE_ADD_SPECIAL_TOKENS | ENCODE_DETAILS | ENCODE_SPECIAL_IS_TEXT;
+        known(flags, ALL | more)?;
+        let continues = flags & ENCODE_CONTINUES != 0;
+        if continues && flags & (ENCODE_ADD_SPECIAL_TOKENS | ENCODE_DETAILS) != 0 {
+            return Err(bad("what continues a text has neither special tokens added nor details"));
+        }
         Ok(Self {
             wanted: Wanted {
                 add_special: flags & ENCODE_ADD_SPECIAL_TOKENS != 0,
                 parse_special: flags & ENCODE_SPECIAL_IS_TEXT == 0,
             },
             details: flags & ENCODE_DETAILS != 0,
+            continues,
+            more_text: flags & ENCODE_MORE_TEXT != 0,
+            keep_end: flags & ENCODE_KEEP_END != 0,
         })
     }
 }

@@ -133,6 +133,27 @@ pub extern "C" fn pwt_encode_with(
 }
 
 #[no_mangle]
+pub extern "C" fn pwt_count(session: u32, tokenizer: u32, len: u32, flags: u32, limit: u32) -> i32 {
+    counting(session, |session| calls::count(session, tokenizer, len, flags, limit).map(Some))
+}
+
+#[no_mangle]
+pub extern "C" fn pwt_truncate(
+    session: u32,
+    tokenizer: u32,
+    len: u32,
+    flags: u32,
+    limit: u32,
+) -> i32 {
+    counting(session, |session| calls::truncate(session, tokenizer, len, flags, limit).map(Some))
+}
+
+#[no_mangle]
+pub extern "C" fn pwt_last_cut(session: u32, tokenizer: u32, len: u32, at_most: u32) -> i32 {
+    counting(session, |session| calls::last_cut(session, tokenizer, len, at_most).map(Some))
+}
+
+#[no_mangle]
 pub extern "C" fn pwt_decode(session: u32, tokenizer: u32, count: u32, flags: u32) -> i32 {
     counting(session, |session| calls::decode(session, tokenizer, count, flags).map(Some))
 }

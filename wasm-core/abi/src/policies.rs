@@ -19,7 +19,7 @@ pub fn encode_with(
     if flags & ENCODE_SPECIAL_IS_TEXT != 0 {
         return Err(bad("the policy says what special tokens are, not a flag"));
     }
-    let flags = EncodeFlags::read(flags)?;
+    let flags = EncodeFlags::read(flags, 0)?;
     let tokenizer = tokenizers::get(tokenizer)?;
     let body = &mut *session.body;
     // The engine writes to what the input does not borrow.

@@ -4,6 +4,7 @@
 //! normalisation. The reference's rules for what surrounds a match (`lstrip`, `rstrip`,
 //! `single_word`) are followed to the letter, also where they make two matches overlap.
 
+use crate::cuts::edges::Edges;
 use crate::definition::AddedToken;
 use crate::error::{Error, Result};
 use crate::partition::Partition;
@@ -38,6 +39,10 @@ impl Known {
     }
 }
 
+fn content(known: &Known) -> (&AddedToken, &str) {
+    (&known.token, &known.token.content)
+}
+
 #[derive(Debug, Default)]
 pub struct AddedTokens {
     known: Vec<Known>,
@@ -46,6 +51,8 @@ pub struct AddedTokens {
     special: HashSet<String>,
     raw: Option<Matcher>,
     normalized: Option<Matcher>,
+    raw_edges: Edges,
+    normalized_edges: Edges,
     /// Instead of the two, where the longest token is cut out first.
     partition: Option<Partition>,
 }
@@ -104,13 +111,34 @@ impl AddedTokens {
         }
         added.raw = Matcher::new(&added.known, false)?;
         added.normalized = Matcher::new(&added.known, true)?;
+        added.raw_edges = added.edges(false);
+        added.normalized_edges = added.edges(true);
         Ok(added)
     }
 
     /// The same tokens, but cut out of a text in llama.cpp's order.
     pub fn longest_first(self) -> Result<Self> {
         let partition = Partition::new(self.iter())?;
-        Ok(Self { raw: None, normalized: None, partition, ..self })
+        // All of them are cut out of the text as it came.
+        let edges = Edges::new(self.known.iter().filter(|known| known.token.in_text).map(content));
+        let (raw_edges, normalized_edges) = (edges, Edges::default());
+        Ok(Self { raw: None, normalized: None, partition, raw_edges, normalized_edges, ..self })
+    }
+
+    /// What is found in the text as it came, at its ends and inside.
+    pub fn raw_edges(&self) -> &Edges {
+        &self.raw_edges
+    }
+
+    /// The same for what is found in normalised text.
+    pub fn normalized_edges(&self) -> &Edges {
+        &self.normalized_edges
+    }
+
+    fn edges(&self, normalized: bool) -> Edges {
+        let known = self.known.iter();
+        let found = known.filter(|one| one.token.in_text && one.token.normalized == normalized);
+        Edges::new(found.map(|one| (&one.token, one.text())))
     }
 
     pub fn matches_raw(&self) -> bool {

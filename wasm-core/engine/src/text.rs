@@ -28,6 +28,49 @@ pub trait FindMatches: std::fmt::Debug + Send + Sync {
     fn may_find_nothing(&self) -> bool {
         true
     }
+
+    /// What is certain of the ranges at a border between `left` and `right`, in every text that has
+    /// these two characters side by side: above all, that none crosses it, and that the ranges of a
+    /// text are those of its two halves. `None`: nothing is certain.
+    fn meeting(&self, _left: char, _right: char) -> Option<Meeting> {
+        None
+    }
+}
+
+/// See [`FindMatches::meeting`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meeting {
+    /// The character before the border always lies in a range, which ends at the border.
+    pub left_ends: bool,
+    /// The character behind it always lies in a range, which begins there.
+    pub right_starts: bool,
+    /// The character before it never lies in a range.
+    pub left_never: bool,
+    pub right_never: bool,
+}
+
+impl Meeting {
+    /// Of the occurrences of a string, from the left and without overlap.
+    pub fn of_literal(literal: &str, left: char, right: char) -> Option<Self> {
+        let mut chars = literal.chars();
+        let first = chars.next()?;
+        if chars.next().is_none() {
+            return Some(Self::of_chars(first == left, first == right));
+        }
+        let pairs = literal.chars().zip(literal.chars().skip(1));
+        let joined = pairs.into_iter().any(|pair| pair == (left, right));
+        (!joined).then(|| Self {
+            left_ends: false,
+            right_starts: false,
+            left_never: !literal.contains(left),
+            right_never: !literal.contains(right),
+        })
+    }
+
+    /// Where each range is one character of a kind.
+    pub fn of_chars(left: bool, right: bool) -> Self {
+        Self { left_ends: left, right_starts: right, left_never: !left, right_never: !right }
+    }
 }
 
 /// See the module text.

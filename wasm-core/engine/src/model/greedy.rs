@@ -13,6 +13,8 @@ use crate::vocab::Vocab;
 pub struct Greedy {
     pub vocab: Vocab,
     trie: Trie,
+    /// The bytes that some token has side by side: bit `left * 256 + right`.
+    joined: Vec<u64>,
 }
 
 impl Greedy {
@@ -21,7 +23,26 @@ impl Greedy {
         let mut keys: Vec<(Vec<u8>, u32)> = Vec::with_capacity(vocab.len());
         keys.extend(vocab.iter().map(|(text, id)| (bytes_of(text), id)));
         let trie = Trie::new(keys.iter().map(|(key, id)| (key.as_slice(), *id)));
-        Self { vocab, trie }
+        let mut joined = vec![0u64; 256 * 256 / 64];
+        for (key, _) in &keys {
+            for (left, right) in key.iter().zip(key.iter().skip(1)) {
+                let (word, bit) = place(*left, *right);
+                if let Some(word) = joined.get_mut(word) {
+                    *word |= bit;
+                }
+            }
+        }
+        Self { vocab, trie, joined }
+    }
+
+    /// Whether no token has these two side by side, as they are spelled. The longest token from any
+    /// place then ends between them, whatever comes behind.
+    pub fn apart(&self, left: char, right: char) -> bool {
+        let (Some(left), Some(right)) = (byte_of_char(left), byte_of_char(right)) else {
+            return false;
+        };
+        let (word, bit) = place(left, right);
+        self.joined.get(word).is_some_and(|word| word & bit == 0)
     }
 
     /// Calls `each` with the id and the bytes of every token of `piece`. A byte that no token
@@ -62,6 +83,11 @@ impl Greedy {
 /// What a text in the byte alphabet stands for.
 fn bytes_of(text: &str) -> Vec<u8> {
     text.chars().filter_map(byte_of_char).collect()
+}
+
+fn place(left: u8, right: u8) -> (usize, u64) {
+    let at = usize::from(left) << 8 | usize::from(right);
+    (at >> 6, 1 << (at & 63))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod unigram;
 pub mod word_level;
 pub mod word_piece;
 
+use crate::cuts::Because;
 use crate::definition;
 use crate::error::{Error, Result};
 use crate::llama::LlamaModel;
@@ -209,6 +210,23 @@ impl Model {
             _ => return Err(wrong_scratch()),
         }
         Ok(())
+    }
+
+    /// Whether a piece has the ids of its two halves if they meet between these characters, in every
+    /// piece that has them side by side.
+    pub fn apart(&self, left: char, right: char) -> std::result::Result<(), Because> {
+        const JOINED: Because = "a token has the two characters side by side";
+        let apart = match self {
+            Self::Bpe(bpe) => bpe.apart(left, right),
+            Self::SentencePiece(model) => model.apart(left, right),
+            Self::Greedy(greedy) => Some(greedy.apart(left, right)),
+            Self::Unigram(_) | Self::Llama(_) | Self::WordPiece(_) | Self::WordLevel(_) => None,
+        };
+        match apart {
+            Some(true) => Ok(()),
+            Some(false) => Err(JOINED),
+            None => Err("it sees a piece as a whole, and no step always ends one at a cut"),
+        }
     }
 
     /// The text of a token that [`Self::tokens`] gave for `piece`.

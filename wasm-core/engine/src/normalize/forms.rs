@@ -72,6 +72,11 @@ impl Form {
         Some((at - inert, at + run.map(char::len_utf8).sum::<usize>()))
     }
 
+    /// See the module text.
+    pub fn is_inert(self, c: char) -> bool {
+        !class_of(c).is(self.active())
+    }
+
     fn active(self) -> u32 {
         match self {
             Self::Nfc => NFC_ACTIVE,

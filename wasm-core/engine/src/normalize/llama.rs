@@ -64,6 +64,16 @@ impl Llama {
         }
     }
 
+    /// What becomes of a character wherever it stands; `Some(None)`: it vanishes. `None`: that
+    /// depends on what is around it.
+    pub fn each(&self, c: char) -> Option<Option<char>> {
+        match self {
+            Self::Bert { .. } => Some(self.one(c)),
+            Self::Lowercase => Some(Some(lower(c))),
+            Self::Unigram(_) => None,
+        }
+    }
+
     /// What a character becomes in model `bert`, if it does not vanish.
     fn one(&self, c: char) -> Option<char> {
         let &Self::Bert { strip_accents, lowercase } = self else { return Some(c) };

@@ -6,6 +6,7 @@
 pub mod charsmap;
 mod forms;
 mod llama;
+mod meeting;
 mod plain;
 mod precompiled;
 mod replace;
@@ -96,6 +97,11 @@ impl Normalizers {
         self.steps.iter().try_for_each(|step| step.apply(text))
     }
 
+    /// Whether something is put in front of a text.
+    pub fn has_prefix(&self) -> bool {
+        self.steps.iter().any(Step::is_prefix)
+    }
+
     /// The normalized text without alignments; borrowed if nothing changes.
     pub fn apply_plain<'a>(&self, text: &'a str) -> Result<Cow<'a, str>> {
         let mut current = Cow::Borrowed(text);
@@ -110,6 +116,22 @@ impl Normalizers {
                         same if same == text => Cow::Borrowed(text),
                         new => Cow::Owned(new),
                     });
+                }
+            }
+        }
+        Ok(current)
+    }
+
+    /// The same for a text that continues another one: nothing is put in front of it. Serves texts
+    /// that begin at a cut; see [`crate::cuts`].
+    pub fn continue_plain<'a>(&self, text: &'a str) -> Result<Cow<'a, str>> {
+        let mut current = Cow::Borrowed(text);
+        for step in &self.steps {
+            match step.continued(&current)? {
+                Plain::Same => {}
+                Plain::Changed(new) => current = Cow::Owned(new),
+                Plain::Unanchored => {
+                    return Err(Error::internal("no text is cut before this step"))
                 }
             }
         }
@@ -181,6 +203,22 @@ impl Step {
             Self::SentencePiece(walk) => return walk.plain(text),
             Self::Llama(llama) => llama.plain(text),
         })
+    }
+
+    fn is_prefix(&self) -> bool {
+        match self {
+            Self::Prepend(content) => !content.is_empty(),
+            Self::SentencePiece(walk) => walk.escapes_only().is_some_and(|(_, prefixed)| prefixed),
+            _ => false,
+        }
+    }
+
+    fn continued(&self, text: &str) -> Result<Plain> {
+        match self {
+            Self::Prepend(_) => Ok(Plain::Same),
+            Self::SentencePiece(walk) => Ok(walk.continued(text)),
+            _ => self.plain(text),
+        }
     }
 
     fn apply(&self, text: &mut AlignedText) -> Result<()> {

@@ -7,7 +7,7 @@ use memchr::memmem;
 use super::{CompileRegex, Plain};
 use crate::definition::Pattern;
 use crate::error::{Error, Result};
-use crate::text::{AlignedText, FindMatches};
+use crate::text::{AlignedText, FindMatches, Meeting};
 
 #[derive(Debug)]
 pub struct Replacement {
@@ -83,6 +83,40 @@ impl Replacement {
     pub fn aligned(&self, text: &mut AlignedText) -> Result<()> {
         let matches = self.find_all(text.as_str())?;
         text.replace_matches(&matches, &self.content)
+    }
+
+    /// What the last character before a border and the first behind it become, in every text that
+    /// has these two there; `None` for one that vanishes. `None` altogether: not certain.
+    pub fn meeting(&self, left: char, right: char) -> Option<(Option<char>, Option<char>)> {
+        let meeting = match &self.finder {
+            Finder::Literal(finder) => {
+                let literal = std::str::from_utf8(finder.needle()).ok()?;
+                Meeting::of_literal(literal, left, right)?
+            }
+            Finder::Everywhere => return None,
+            Finder::Regex(regex) if regex.may_find_nothing() => return None,
+            Finder::Regex(regex) => regex.meeting(left, right)?,
+        };
+        let new =
+            |never: bool, always: bool, old: char, content: Option<char>| match (never, always) {
+                (true, _) => Some(Some(old)),
+                (false, true) => Some(content),
+                (false, false) => None,
+            };
+        let (first, last) = (self.content.chars().next(), self.content.chars().next_back());
+        Some((
+            new(meeting.left_never, meeting.left_ends, left, last)?,
+            new(meeting.right_never, meeting.right_starts, right, first)?,
+        ))
+    }
+
+    /// Whether printable ASCII characters that stand side by side stay so: one text takes the place
+    /// of another, so that none comes beside them that was not there.
+    pub fn keeps_plain(&self) -> bool {
+        let is_literal = matches!(self.finder, Finder::Literal(_));
+        is_literal
+            && !self.content.is_empty()
+            && self.content.chars().all(|c| matches!(c, ' '..='~'))
     }
 
     fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>> {

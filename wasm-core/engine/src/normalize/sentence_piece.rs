@@ -67,6 +67,21 @@ impl SentencePiece {
         self.rules.is_none() && !self.remove_extra_whitespaces && self.user_defined.longest() == 0
     }
 
+    /// What a space becomes, and whether one is put in front, where nothing else happens.
+    pub fn escapes_only(&self) -> Option<(char, bool)> {
+        let suffix = self.add_dummy_prefix && self.treat_whitespace_as_suffix;
+        let space = self.space.chars().next()?;
+        (self.only_escapes() && !suffix).then_some((space, self.add_dummy_prefix))
+    }
+
+    /// The escaped text without a space in front. Asks for [`Self::escapes_only`].
+    pub(super) fn continued(&self, text: &str) -> Plain {
+        match self.space == " " || !text.contains(' ') {
+            true => Plain::Same,
+            false => Plain::Changed(text.replace(' ', self.space)),
+        }
+    }
+
     fn escape(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + text.len() / 2 + 8);
         let dummy = self.add_dummy_prefix && !text.is_empty();

@@ -7,6 +7,7 @@
 
 pub mod byte_level;
 mod llama;
+mod meeting;
 pub mod pattern;
 mod ranges;
 mod regex;

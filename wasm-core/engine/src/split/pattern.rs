@@ -1,12 +1,13 @@
 //! Patterns that find: regular expressions and literals.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::regex;
 pub use super::regex::shown;
 use super::scan::Scanner;
 use crate::error::{Error, Result};
-use crate::text::FindMatches;
+use crate::text::{FindMatches, Meeting};
 
 /// Steps that matching may take: a flat share, and so many a byte of the text. The reference gives
 /// up too (with a panic), after ten million steps without progress.
@@ -18,6 +19,8 @@ const STEPS_PER_BYTE: u64 = 1024;
 pub struct Regex {
     pattern: String,
     engine: Engine,
+    /// Made when it is asked for first; `None` where the pattern cannot be analysed.
+    borders: OnceLock<Option<regex::Borders>>,
 }
 
 #[derive(Debug)]
@@ -30,9 +33,7 @@ impl Regex {
     /// With a scanner of its own if the pattern has one.
     pub fn compile(pattern: &str) -> Result<Self> {
         match Scanner::recognise(pattern) {
-            Some(scanner) => {
-                Ok(Self { pattern: pattern.to_owned(), engine: Engine::Scanner(scanner) })
-            }
+            Some(scanner) => Ok(Self::new(pattern, Engine::Scanner(scanner))),
             None => Self::compile_general(pattern),
         }
     }
@@ -40,7 +41,11 @@ impl Regex {
     /// Never with a scanner: what the scanners are tested against.
     pub fn compile_general(pattern: &str) -> Result<Self> {
         let program = regex::compile(&regex::parse(pattern)?)?;
-        Ok(Self { pattern: pattern.to_owned(), engine: Engine::Program(Box::new(program)) })
+        Ok(Self::new(pattern, Engine::Program(Box::new(program))))
+    }
+
+    fn new(pattern: &str, engine: Engine) -> Self {
+        Self { pattern: pattern.to_owned(), engine, borders: OnceLock::new() }
     }
 
     pub fn scanner(&self) -> Option<Scanner> {
@@ -89,6 +94,49 @@ impl FindMatches for Regex {
     fn may_find_nothing(&self) -> bool {
         regex::parse(&self.pattern).map_or(true, |node| node.is_nullable())
     }
+
+    fn meeting(&self, left: char, right: char) -> Option<Meeting> {
+        let borders = self.borders.get_or_init(|| borders_of(&self.pattern));
+        meeting(self, borders.as_ref()?, left, right)
+    }
+}
+
+impl Scanner {
+    /// See [`FindMatches::meeting`], which answers this.
+    pub(super) fn meets(self, left: char, right: char) -> Option<Meeting> {
+        // A scanner is the same for all tokenizers.
+        static BORDERS: [OnceLock<Option<regex::Borders>>; Scanner::COUNT] =
+            [const { OnceLock::new() }; Scanner::COUNT];
+        let borders = BORDERS.get(self as usize)?;
+        let borders = borders.get_or_init(|| borders_of(self.pattern()?));
+        meeting(&self, borders.as_ref()?, left, right)
+    }
+}
+
+fn borders_of(pattern: &str) -> Option<regex::Borders> {
+    regex::Borders::of(&regex::parse(pattern).ok()?)
+}
+
+fn meeting(
+    finder: &impl FindMatches,
+    borders: &regex::Borders,
+    left: char,
+    right: char,
+) -> Option<Meeting> {
+    let border = borders.between(left, right)?;
+    // No match goes on behind `left` here, so what an attempt at it gives is what it gives at the
+    // end of a text. If it is a match, `left` lies in one: in that or in an earlier one.
+    let matches_alone = |c: char| {
+        let mut buffer = [0; 4];
+        let text = &*c.encode_utf8(&mut buffer);
+        finder.find_all(text).is_ok_and(|found| found.first() == Some(&(0..text.len())))
+    };
+    Some(Meeting {
+        left_ends: !border.left_never && matches_alone(left),
+        right_starts: !border.right_never && border.right_alone && matches_alone(right),
+        left_never: border.left_never,
+        right_never: border.right_never,
+    })
 }
 
 /// Non-overlapping occurrences of a string.
@@ -99,5 +147,9 @@ impl FindMatches for Literal {
     /// The empty string occurs before every character and at the end.
     fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>> {
         Ok(text.match_indices(&self.0).map(|(at, found)| at..at + found.len()).collect())
+    }
+
+    fn meeting(&self, left: char, right: char) -> Option<Meeting> {
+        Meeting::of_literal(&self.0, left, right)
     }
 }

@@ -19,7 +19,7 @@ pub struct Splitter {
 }
 
 #[derive(Debug)]
-enum Finder {
+pub(super) enum Finder {
     Scanner(Scanner),
     Regex(Box<Regex>),
     Literal(Literal),
@@ -78,6 +78,18 @@ impl Splitter {
     /// Cuts into pieces of `length` characters, which must not be 0.
     pub fn of_length(length: usize) -> Self {
         Self { finder: Finder::Length(length), behavior: SplitBehavior::Isolated, invert: false }
+    }
+
+    pub(super) fn finder(&self) -> &Finder {
+        &self.finder
+    }
+
+    pub(super) fn behavior(&self) -> SplitBehavior {
+        self.behavior
+    }
+
+    pub(super) fn inverts(&self) -> bool {
+        self.invert
     }
 
     /// The scanner whose pieces are those of this splitter.

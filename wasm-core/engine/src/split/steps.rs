@@ -127,6 +127,10 @@ impl PreTokenizers {
         Ok(Self { steps })
     }
 
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// Every step leaves out the pieces that are empty.
     pub fn apply(&self, mut pieces: Vec<AlignedText>) -> Result<Vec<AlignedText>> {
         for step in &self.steps {

@@ -75,7 +75,7 @@ impl Tokenizer {
     }
 
     /// The ids of one text, without what the post-processor adds.
-    fn text_ids(
+    pub(super) fn text_ids(
         &self,
         scratch: &mut Scratch,
         text: &str,
@@ -123,10 +123,16 @@ impl Tokenizer {
         if stretch.is_empty() {
             return Ok(());
         }
+        let begins = origin == 0;
+        // Only what begins a text has an origin of 0.
+        let origin = origin + usize::from(workspace.continues);
         if let Route::Steps { track: true } = self.route {
             return self.tracked_ids(workspace, stretch, origin, out);
         }
-        let normalized = self.normalizers.apply_plain(stretch)?;
+        let normalized = match workspace.continues && begins {
+            true => self.normalizers.continue_plain(stretch)?,
+            false => self.normalizers.apply_plain(stretch)?,
+        };
         admit(normalized.len())?;
         if !self.added.matches_normalized() {
             return self.piece_ids(workspace, &normalized, origin, out);

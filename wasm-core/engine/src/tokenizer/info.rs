@@ -157,6 +157,9 @@ impl Tokenizer {
             "stream_held_by": self.stream_held_by(),
             "truncation": summary.truncation,
             "padding": summary.padding.map(|length| json!({"length": length})),
+            "frame": self.post.frame(true).map(|frame| {
+                json!({"prefix": frame.prefix, "suffix": frame.suffix})
+            }),
             "roles": summary.roles,
             "chat_templates": summary.chat_templates,
             "notes": summary.notes,

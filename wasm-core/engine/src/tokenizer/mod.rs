@@ -4,7 +4,9 @@
 //! where each id came from; it serves the callers who ask for offsets, and it is the oracle of the
 //! fast one. Both give the same ids for every text.
 
+mod cutting;
 mod decoding;
+mod fit;
 mod guarded;
 mod ids;
 mod info;
@@ -17,6 +19,7 @@ mod guarded_tests;
 mod tests;
 
 use crate::added::AddedTokens;
+use crate::cuts::Search;
 use crate::decode::table::TokenTable;
 use crate::decode::Decoders;
 use crate::definition::{Definition, PreTokenizer, PrependScheme};
@@ -35,6 +38,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use decoding::stands_in;
 pub use decoding::{Decoding, UnknownIds};
+pub use fit::{Kept, Outcome, Room};
 pub use guarded::Special;
 pub use policy::Policy;
 pub use trace::FullEncoding;
@@ -69,6 +73,7 @@ pub struct Tokenizer {
     route: Route,
     model: Model,
     post: Post,
+    search: Search,
     decoders: Decoders,
     /// What the tokens become, where the decoders allow to know that beforehand.
     table: Option<TokenTable>,
@@ -144,6 +149,7 @@ impl Tokenizer {
             route,
             model,
             post,
+            search: Search::default(),
             decoders,
             table: None,
             decoding_identity: 0,
@@ -213,6 +219,8 @@ struct Workspace {
     raw: Vec<crate::added::Segment>,
     normalized: Vec<crate::added::Segment>,
     ranges: Vec<(u32, u32)>,
+    /// The text continues another one.
+    continues: bool,
 }
 
 impl Scratch {
@@ -235,6 +243,7 @@ impl Scratch {
                     raw: Vec::new(),
                     normalized: Vec::new(),
                     ranges: Vec::new(),
+                    continues: false,
                 };
                 self.entries.insert(0, (tokenizer.serial, workspace));
             }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::definition::Side;
 use crate::oracle::random::Random;
 use crate::split::byte_level::CHAR_OF_BYTE;
 use serde_json::{json, Value};
@@ -322,4 +323,106 @@ fn a_text_that_offsets_cannot_speak_of_is_refused() {
     if let Some(longer) = MAX_TEXT.checked_add(1) {
         assert_eq!(admit(longer).unwrap_err().kind, crate::error::ErrorKind::LimitExceeded);
     }
+}
+
+/// The longest part with at most `limit` ids that are the first, or the last, of the whole text's.
+fn longest_part(tokenizer: &Tokenizer, text: &str, limit: usize, side: Side) -> (usize, usize) {
+    let body = |part: &str| {
+        let mut out = Vec::new();
+        tokenizer.encode_ids(&mut Scratch::new(), part, Wanted::new(false), &mut out).unwrap();
+        out
+    };
+    let whole = body(text);
+    if ids(tokenizer, text).len() <= limit {
+        return (0, text.len());
+    }
+    let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    let fits = |start: usize, end: usize| {
+        let part = body(&text[start..end]);
+        let is_part = match side {
+            Side::Right => whole.starts_with(&part),
+            Side::Left => whole.ends_with(&part),
+        };
+        is_part && ids(tokenizer, &text[start..end]).len() <= limit
+    };
+    match side {
+        Side::Right => (0, *places.iter().rev().find(|&&end| fits(0, end)).unwrap()),
+        Side::Left => (*places.iter().find(|&&start| fits(start, text.len())).unwrap(), text.len()),
+    }
+}
+
+#[test]
+fn truncating_keeps_the_longest_part() {
+    let mut random = Random::new(21);
+    let pre_tokenizers = [
+        split_then_bytes(LLAMA3),
+        json!({"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}),
+        json!({"type": "ByteLevel", "add_prefix_space": true, "use_regex": true}),
+        json!({"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}),
+    ];
+    for pre_tokenizer in pre_tokenizers {
+        for normalizer in [json!(null), json!({"type": "NFC"})] {
+            let tokenizer = build(file(byte_level_model(false), normalizer, pre_tokenizer.clone()));
+            let mut scratch = Scratch::new();
+            for _ in 0..150 {
+                let text = random_text(&mut random);
+                let limit = random.below(30);
+                let wanted = Wanted::new(true);
+                for side in [Side::Right, Side::Left] {
+                    let room = Room { limit, side, more: false };
+                    let mut kept_ids = Vec::new();
+                    let kept = tokenizer
+                        .truncate(&mut scratch, &text, wanted, room, &mut kept_ids)
+                        .unwrap();
+                    let part = &text[kept.range.clone()];
+                    assert_eq!(kept_ids, ids(&tokenizer, part), "{text:?} {limit}");
+                    let expected = longest_part(&tokenizer, &text, limit, side);
+                    if kept.outcome == Outcome::Inexact {
+                        assert_eq!(expected.0, expected.1, "{text:?} {limit}");
+                        continue;
+                    }
+                    assert_eq!((kept.range.start, kept.range.end), expected, "{text:?} {limit}");
+                }
+                let count = ids(&tokenizer, &text).len();
+                let counted = tokenizer.count(&mut scratch, &text, wanted, usize::MAX, false);
+                assert_eq!(counted.unwrap(), count);
+                let some = tokenizer.count(&mut scratch, &text, wanted, limit, false).unwrap();
+                assert_eq!(some > limit, count > limit);
+            }
+        }
+    }
+}
+
+/// A part of a text is enough where it says so, and then it says what the whole would.
+#[test]
+fn a_part_of_a_text_is_enough() {
+    let mut random = Random::new(22);
+    let tokenizer = build(file(byte_level_model(false), json!(null), split_then_bytes(LLAMA3)));
+    let mut scratch = Scratch::new();
+    let wanted = Wanted::new(true);
+    let mut enough = 0;
+    for _ in 0..300 {
+        let text: String = (0..8).map(|_| random_text(&mut random)).collect();
+        let (limit, size) = (random.below(20), random.below(text.len() + 1));
+        let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        let Some(&at) = places.iter().find(|&&at| at >= size) else { continue };
+        for (side, part, shift) in [(Side::Right, &text[..at], 0), (Side::Left, &text[at..], at)] {
+            let (mut some, mut all) = (Vec::new(), Vec::new());
+            let room = Room { limit, side, more: true };
+            let kept = tokenizer.truncate(&mut scratch, part, wanted, room, &mut some).unwrap();
+            if kept.outcome == Outcome::NeedsMore {
+                continue;
+            }
+            enough += 1;
+            let room = Room { more: false, ..room };
+            let whole = tokenizer.truncate(&mut scratch, &text, wanted, room, &mut all).unwrap();
+            assert_eq!(some, all, "{text:?} {at}");
+            assert_eq!(kept.range.start + shift, whole.range.start);
+            assert_eq!(kept.range.end + shift, whole.range.end);
+        }
+        let counted = tokenizer.count(&mut scratch, &text[..at], wanted, limit, true).unwrap();
+        let whole = ids(&tokenizer, &text).len();
+        assert!(counted <= whole, "{text:?} {at}");
+    }
+    assert!(enough > 100, "{enough}");
 }

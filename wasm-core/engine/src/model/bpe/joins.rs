@@ -68,7 +68,7 @@ impl Joins {
     }
 
     #[inline]
-    fn joined(&self, left: char, right: char) -> bool {
+    pub fn joined(&self, left: char, right: char) -> bool {
         let (word, bit) = place(left, right);
         self.filter.get(word).is_some_and(|word| word & bit != 0)
     }

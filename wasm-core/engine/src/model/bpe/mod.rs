@@ -102,6 +102,11 @@ impl Bpe {
         }
     }
 
+    /// Whether no token has the two side by side; `None` where a piece has to be merged as a whole.
+    pub fn apart(&self, left: char, right: char) -> Option<bool> {
+        self.joins.as_ref().map(|joins| !joins.joined(left, right))
+    }
+
     /// The way of characters, with the bytes that each token covers.
     pub fn tokens(&self, scratch: &mut BpeScratch, piece: &str, out: &mut Vec<Token>) {
         if self.ignore_merges {

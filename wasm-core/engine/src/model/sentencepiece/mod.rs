@@ -83,6 +83,19 @@ impl SentencePiece {
         self.pieces.unk
     }
 
+    /// Whether no piece has the two side by side; `None` where a text has to be seen as a whole.
+    /// Unknown characters on both sides would become one, so the one before has to be known.
+    pub fn apart(&self, left: char, right: char) -> Option<bool> {
+        let Algorithm::Merges(merges) = &self.algorithm else { return None };
+        let known = self.pieces.bytes.is_some()
+            || self
+                .pieces
+                .vocab
+                .id(left.encode_utf8(&mut [0; 4]))
+                .is_some_and(|id| id != self.unk());
+        Some(known && !merges.joins.joined(left, right))
+    }
+
     pub fn scratch(&self) -> SentencePieceScratch {
         SentencePieceScratch {
             parts: Vec::new(),

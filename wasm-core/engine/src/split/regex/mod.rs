@@ -6,6 +6,7 @@
 //! Matching backtracks under a budget of steps.
 
 mod ast;
+mod borders;
 mod class;
 mod escape;
 mod machine;
@@ -15,6 +16,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
+pub use borders::Borders;
 pub use machine::Machine;
 pub use parse::{parse, shown};
 pub use program::{compile, Program};

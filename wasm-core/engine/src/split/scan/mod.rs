@@ -18,7 +18,7 @@ mod window;
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::text::FindMatches;
+use crate::text::{FindMatches, Meeting};
 
 pub(super) use chars::decode;
 use chars::{char_at, Char};
@@ -202,6 +202,8 @@ const PATTERNS: &[(Scanner, &str)] = &[
 ];
 
 impl Scanner {
+    pub const COUNT: usize = Self::KanaHan as usize + 1;
+
     /// The scanner for a pattern, recognised by its exact text as the files have it.
     pub fn recognise(pattern: &str) -> Option<Self> {
         PATTERNS.iter().find(|(_, known)| *known == pattern).map(|(scanner, _)| *scanner)
@@ -270,5 +272,9 @@ impl FindMatches for Scanner {
             at = end;
         }
         Ok(matches)
+    }
+
+    fn meeting(&self, left: char, right: char) -> Option<Meeting> {
+        self.meets(left, right)
     }
 }
