@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from .errors import InvalidArgument
 
-__all__ = ["DECODERS", "ENCODERS", "choose_decoder", "choose_encoder"]
+__all__ = ["DECODERS", "ENCODERS", "check_threads", "choose_decoder", "choose_encoder"]
 
 log = logging.getLogger("pywasmtok")
 
@@ -42,6 +42,15 @@ def choose_decoder(argument: str | None) -> str:
     if argument is not None:
         return _one_of("decoder", argument, DECODERS)
     return _from_environment(("PYWASMTOK_DECODER",), _DECODER_VALUES, "hf")
+
+
+def check_threads(threads: object) -> int | None:
+    """None leaves it to the environment and the machine."""
+    if threads is None:
+        return None
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise InvalidArgument(f"threads={threads!r} is neither None nor a number from 1 on")
+    return threads
 
 
 def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:

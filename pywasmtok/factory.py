@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Mapping
 
-from ._choice import choose_decoder, choose_encoder
+from ._choice import check_threads, choose_decoder, choose_encoder
 from .backends import Backend, Hybrid
 from .backends.core import CoreBackend
 from .backends.hf import HFBackend
@@ -49,6 +49,7 @@ def create_tokenizer(
     decoder: str | None = None,
     build: str | None = None,
     preload: bool = False,
+    threads: int | None = None,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     encoding: str | None = None,
@@ -74,6 +75,8 @@ def create_tokenizer(
              (PYWASMTOK_DECODER), then "hf".
     build    the build of the core: "portable", "threads" or "baseline". None: the default one.
     preload  builds HuggingFace's tokenizer now rather than on the first decode.
+    threads  with how many threads the core does a large text or batch, at most; each call may say
+             otherwise. None: with all that PYWASMTOK_THREADS, or else the system, allows.
 
     For rank files, which do not say it themselves:
     pattern         the regular expression that cuts text into pieces
@@ -88,7 +91,7 @@ def create_tokenizer(
     limits        bounds on what a file may ask for
     revision, token, cache_dir, offline   for the hub, as in huggingface_hub
     """
-    options = _options(encoder, decoder, build, preload)
+    options = _options(encoder, decoder, build, preload, threads)
     request = Request(
         pattern,
         special_tokens,
@@ -114,6 +117,7 @@ def create_tokenizer_from_file(
     decoder: str | None = None,
     build: str | None = None,
     preload: bool = False,
+    threads: int | None = None,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     encoding: str | None = None,
@@ -122,7 +126,7 @@ def create_tokenizer_from_file(
     limits: Limits | None = None,
 ) -> Tokenizer:
     """Like `create_tokenizer`, for exactly this file: no folder, no scheme, no name."""
-    options = _options(encoder, decoder, build, preload)
+    options = _options(encoder, decoder, build, preload, threads)
     request = Request(
         pattern, special_tokens, encoding, gguf_compat, apply_config, limits=limits
     ).checked()
@@ -140,9 +144,21 @@ def create_tokenizer_with_chat_template(
     )
 
 
-def _options(encoder: str | None, decoder: str | None, build: str | None, preload: bool) -> Options:
+def _options(
+    encoder: str | None,
+    decoder: str | None,
+    build: str | None,
+    preload: bool,
+    threads: int | None,
+) -> Options:
     """Arguments are looked at before any file is read."""
-    return Options(choose_encoder(encoder), choose_decoder(decoder), _known_build(build), preload)
+    return Options(
+        choose_encoder(encoder),
+        choose_decoder(decoder),
+        _known_build(build),
+        preload,
+        check_threads(threads),
+    )
 
 
 def _known_build(build: str | None) -> str | None:
@@ -172,13 +188,13 @@ def from_recipe(recipe: Recipe) -> Tokenizer:
 
 def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
     """The two halves, the build of the core if it takes part, and the format of the file."""
-    data, source, options, load, _ = recipe
+    data, _, options, load, _ = recipe
     core: CoreBackend | None = None
     refusal: TokenizerError | None = None
     must_be_core = "core" in (options.encoder, options.decoder)
     if must_be_core or options.encoder == "auto":
         try:
-            core = CoreBackend.load(data, build=options.build, source=source, options=load)
+            core = _load_core(recipe)
         except CANNOT_SERVE as error:
             if must_be_core or not _hf_may_read(error, data, load):
                 raise
@@ -189,6 +205,16 @@ def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
     else:
         hybrid = _with_a_conversion(core, recipe)
     return hybrid, core.build if core is not None else None, file_format
+
+
+def _load_core(recipe: Recipe) -> CoreBackend:
+    return CoreBackend.load(
+        recipe.data,
+        build=recipe.options.build,
+        source=recipe.source,
+        options=recipe.load,
+        threads=recipe.options.threads,
+    )
 
 
 def _with_the_same_file(
@@ -219,8 +245,7 @@ def _with_a_conversion(core: CoreBackend | None, recipe: Recipe) -> Hybrid:
         why_not = conversion.why_not("decode")
         if why_not is None:
             return hf_decodes, None
-        served = core or CoreBackend.load(data, build=options.build, source=source, options=load)
-        return served, why_not
+        return core or _load_core(recipe), why_not
 
     encoder: Backend = hf_encodes if core is None or options.encoder == "hf" else core
     if encoder is hf_encodes:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar, cast
 
+from ._choice import check_threads
 from ._ids import MAX_ID, as_bytes
 from ._policy import Policy, Special, control_ids, policy_of
 from .backends import Backend, Hybrid, TextPair
@@ -55,6 +56,7 @@ class Options(NamedTuple):
     decoder: str
     build: str | None
     preload: bool
+    threads: int | None = None
 
 
 class Recipe(NamedTuple):
@@ -100,6 +102,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
         *,
         special: Special = "all",
+        threads: int | None = None,
     ) -> Encoding:
         """The ids of a text, or of a pair of texts joined as the file's post-processor says.
 
@@ -107,6 +110,7 @@ class Tokenizer:
         reference; `"none"`: it is text like any other, which is what text of strangers needs;
         `"raise"`: it is an error, `SpecialTokenInText`; a set of names: those become ids, others
         are text. See docs/special-tokens.md.
+        `threads`: with how many threads a large text is done, at most; see docs/threads.md.
         """
         if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
             check_text(text, pair)
@@ -117,6 +121,9 @@ class Tokenizer:
                 return self._encode_guarded(text, pair, add_special_tokens, policy)
             special_is_text = policy.special_is_text
         try:
+            if threads is not None:
+                wanted = add_special_tokens, special_is_text, check_threads(threads) or 1
+                return self._backend.encode_with(text, pair, *wanted)
             return self._backend.encode(text, pair, add_special_tokens, special_is_text)
         except InvalidText as error:
             texts = [text] if pair is None else [(text, pair)]
@@ -128,13 +135,18 @@ class Tokenizer:
         add_special_tokens: bool = True,
         *,
         special: Special = "all",
+        threads: int | None = None,
     ) -> EncodingBatch:
-        """Many texts, or pairs of texts, at once: ids in one flat buffer."""
+        """Many texts, or pairs of texts, at once: ids in one flat buffer.
+
+        `threads`: with how many threads a large batch is done, at most; see docs/threads.md.
+        """
         items = _items(texts)
         policy = policy_of(special, self._backend.added_names)
+        wanted = add_special_tokens, policy.special_is_text, check_threads(threads)
         try:
             if policy.needs_no_guard:
-                return self._backend.encode_batch(items, add_special_tokens, policy.special_is_text)
+                return self._backend.encode_batch(items, *wanted)
             return self._backend.encode_batch_guarded(items, add_special_tokens, policy)
         except SpecialTokenInText as error:
             raise _with_character(error, items) from None
@@ -171,9 +183,8 @@ class Tokenizer:
             raise _with_character(error, texts) from None
         except InvalidText as error:
             raise what_is_wrong_with([texts]) or error from None
-    def count(
-        self, text: str, add_special_tokens: bool = True, *, special: Special = "all"
-    ) -> int:
+
+    def count(self, text: str, add_special_tokens: bool = True, *, special: Special = "all") -> int:
         """How many ids `encode` answers; they stay where they are."""
         return self._count(text, add_special_tokens, special, None)
 
@@ -254,11 +265,12 @@ class Tokenizer:
         skip_special_tokens: bool = True,
         *,
         unknown_id: str | None = None,
+        threads: int | None = None,
     ) -> list[str]:
         if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
             raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
-        unknown = self._unknown_id(unknown_id)
-        return self._backend.decode_batch(list(lists), skip_special_tokens, unknown)
+        wanted = skip_special_tokens, self._unknown_id(unknown_id), check_threads(threads)
+        return self._backend.decode_batch(list(lists), *wanted)
 
     def decode_bytes(
         self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None

@@ -32,18 +32,27 @@ _DETECT_BYTES: Final = 64 * 1024
 
 
 def load_tokenizer(
-    data: bytes, *, build: str | None = None, source: str | None = None, options: bytes = b""
+    data: bytes,
+    *,
+    build: str | None = None,
+    source: str | None = None,
+    options: bytes = b"",
+    threads: int | None = None,
 ) -> CoreTokenizer:
     """Reads a tokenizer file inside the sandbox; `source` names it in errors. `options` is the
-    JSON object that docs/abi.md describes, or nothing."""
+    JSON object that docs/abi.md describes, or nothing. `threads` are for large inputs."""
     refuse_subinterpreter()
     from . import core
 
-    return load_with(core.open_core(build), data, source, options)
+    return load_with(core.open_core(build), data, source, options, threads)
 
 
 def load_with(
-    core: Any, data: bytes, source: str | None = None, options: bytes = b""
+    core: Any,
+    data: bytes,
+    source: str | None = None,
+    options: bytes = b"",
+    threads: int | None = None,
 ) -> CoreTokenizer:
     """The same with a core that is already open."""
     from . import thread_stack
@@ -54,7 +63,7 @@ def load_with(
     thread_stack.require()
     kind = SharedSource if core.threads else ImageSource
     try:
-        return CoreTokenizer(Pool(kind(core, bytes(data), options)), core.name)
+        return CoreTokenizer(Pool(kind(core, bytes(data), options)), core.name, threads)
     except TokenizerError as error:
         error.source = source
         raise
@@ -114,7 +123,7 @@ def describe() -> dict[str, Any]:
     refuse_subinterpreter()
     from importlib.metadata import version
 
-    from . import config, core, thread_stack
+    from . import config, core, processors, thread_stack
     from .cache import Cache
     from .pool import default_limit
 
@@ -139,6 +148,7 @@ def describe() -> dict[str, Any]:
         "cache": None if cache.directory is None else str(cache.directory),
         "cache_off_because": cache.reason,
         "instances_per_tokenizer": default_limit(),
+        "threads": processors.usable(),
         "stack_of_this_thread": thread_stack.stack_size(),
         "stack_needed": thread_stack.NEEDED,
     }

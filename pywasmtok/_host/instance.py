@@ -11,7 +11,7 @@ store lives until that call has ended.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -226,9 +226,11 @@ class Instance:
             tokens=self._tokens(count),
         )
 
-    def encode_batch_ids(self, lengths: bytes, texts: bytes, flags: int) -> tuple[bytes, bytes]:
-        """`lengths` are u32, one a text; `texts` lie one behind the other."""
-        self.put(lengths, texts)
+    def encode_batch_ids(
+        self, lengths: bytes, texts: Sequence[bytes], flags: int
+    ) -> tuple[bytes, bytes]:
+        """`lengths` are u32, one a text; `texts` are what lies one behind the other."""
+        self.put(lengths, *texts)
         items = len(lengths) // 4
         count = self.counted("pwt_encode_batch", self._session, self._tokenizer, items, flags)
         return self._ids(count), self._bounds(items, count)

@@ -34,9 +34,9 @@ _WAIT_SECONDS: Final = 0.05
 class _Job:
     """One call: done when `finished` can be acquired."""
 
-    def __init__(self, instance: Instance, work: Callable[[Instance], Any]) -> None:
-        self._instance = instance
+    def __init__(self, work: Callable[[], Any], stop: Callable[[], None]) -> None:
         self._work = work
+        self._stop = stop
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
@@ -46,7 +46,7 @@ class _Job:
     def run(self) -> None:
         try:
             thread_stack.require()
-            self.result = self._instance.interruptible(self._work)
+            self.result = self._work()
         except BaseException as error:
             self.error = error
         finally:
@@ -56,7 +56,7 @@ class _Job:
     def cancel(self) -> bool:
         """Ends the call; False if it did not end in time."""
         if not self.done:
-            self._instance.cancel()
+            self._stop()
             # A second Ctrl-C must not take the place of the first one.
             with contextlib.suppress(BaseException):
                 self.finished.acquire(timeout=_PATIENCE_SECONDS)
@@ -95,7 +95,12 @@ def run(instance: Instance, work: Callable[[Instance], Any]) -> Any:
     """
     if not in_main_thread():
         return work(instance)
-    job = _Job(instance, work)
+    return run_apart(lambda: instance.interruptible(work), instance.cancel)
+
+
+def run_apart(work: Callable[[], Any], stop: Callable[[], None]) -> Any:
+    """`work()` in the helper thread; an exception of a signal handler calls `stop` to end it."""
+    job = _Job(work, stop)
     helper = _started()
     try:
         helper.submit(job)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InvalidArgument, TokenizerError
 from . import abi, status
+from .parallel import Parallel, utf8
 from .status import Interrupted
 
 if TYPE_CHECKING:
+    from .crew import Job
     from .instance import FullEncoding, Instance, Kept, StopStep
     from .pool import Pool
 
@@ -23,7 +25,7 @@ LONG_TEXT: Final = 512 * 1024
 # The same where more than ids is asked for.
 LONG_INPUT: Final = 64 * 1024
 
-# Of a batch, so much text goes into one call: memory is bounded by this, not by the batch.
+# Of a batch under a policy, so much text goes into one call: memory is bounded by this.
 BATCH_BYTES: Final = 16 * 1024 * 1024
 
 MAX_WORD: Final = 2**32 - 1
@@ -44,7 +46,7 @@ class CoreTokenizer:
     Safe to use from many threads at once; `close` may be called at any time.
     """
 
-    def __init__(self, pool: Pool, build: str) -> None:
+    def __init__(self, pool: Pool, build: str, threads: int | None = None) -> None:
         # Imported here, not above: they need wasmtime, which is loaded on first use only.
         from . import interrupt, thread_stack
 
@@ -54,6 +56,7 @@ class CoreTokenizer:
         self._thread = thread_stack.checked
         self._require_stack = thread_stack.require
         self._interrupt = interrupt
+        self._parallel = Parallel(threads, LONG_TEXT)
 
     def encode_ids(
         self, text: str, add_special_tokens: bool = True, special_is_text: bool = False
@@ -68,8 +71,7 @@ class CoreTokenizer:
         if special_is_text:
             flags |= _NAMES_ARE_TEXT
         if len(data) >= LONG_TEXT:
-            ids: bytes = self._long(lambda one: one.encode_ids(data, flags))
-            return ids
+            return self._encode_long(data, flags)
         # From here on this is `_short`, written out: the call would cost a tenth of the whole.
         try:
             self._thread.enough  # noqa: B018
@@ -89,10 +91,19 @@ class CoreTokenizer:
             self._pool.attend()
         return ids
 
+    def encode_ids_with(
+        self, threads: int, text: str, add_special_tokens: bool, special_is_text: bool
+    ) -> bytes:
+        """`encode_ids` with so many threads at most."""
+        if len(text) < LONG_TEXT:
+            return self.encode_ids(text, add_special_tokens, special_is_text)
+        flags = _flags(add_special_tokens, special_is_text)
+        return self._encode_long(utf8(text, None), flags, threads)
+
     def encode_pair_ids(
         self, text: str, pair: str, add_special_tokens: bool, special_is_text: bool = False
     ) -> bytes:
-        first, second = _utf8(text, "text"), _utf8(pair, "pair")
+        first, second = utf8(text, "text"), utf8(pair, "pair")
         flags = _flags(add_special_tokens, special_is_text)
         ids: bytes = self._run(
             len(first) + len(second),
@@ -108,8 +119,8 @@ class CoreTokenizer:
         add_special_tokens: bool,
         special_is_text: bool = False,
     ) -> FullEncoding:
-        first = _utf8(text, "text")
-        second = None if pair is None else _utf8(pair, "pair")
+        first = utf8(text, "text")
+        second = None if pair is None else utf8(pair, "pair")
         flags = _flags(add_special_tokens, special_is_text)
         full: FullEncoding = self._run(
             len(first) + len(second or b""), lambda one: one.encode_full(first, second, flags)
@@ -117,20 +128,15 @@ class CoreTokenizer:
         return full
 
     def encode_batch_ids(
-        self, texts: Sequence[str], add_special_tokens: bool, special_is_text: bool = False
+        self,
+        texts: Sequence[str],
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+        threads: int | None = None,
     ) -> tuple[bytes, bytes]:
         """All ids, and u32 bounds: text n owns ids[bounds[n]..bounds[n + 1]]."""
         flags = _flags(add_special_tokens, special_is_text)
-        ids: list[bytes] = []
-        bounds = array("I", (0,))
-        for part in _parts([_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]):
-            some_ids, some_bounds = self._encode_part(part, flags)
-            before = bounds[-1]
-            # The first bound of each part is the last of the one before.
-            later = memoryview(some_bounds).cast("I")[1:]
-            bounds.extend(later if not before else array("I", (before + n for n in later)))
-            ids.append(some_ids)
-        return b"".join(ids), bounds.tobytes()
+        return self._parallel.encode_batch(self._run, texts, flags, threads)
 
     def encode_with(
         self,
@@ -143,13 +149,13 @@ class CoreTokenizer:
         """All ids, and bounds, under a policy as docs/abi.md has it; texts that are no batch are a
         pair or segments of one text."""
         flags = _flags(add_special_tokens, False)
-        data = [_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
+        data = [utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
         if not is_batch:
             return self._encode_with(data, policy, flags, 1)
         ids: list[bytes] = []
         bounds = array("I", (0,))
         done = 0
-        for part in _parts(data):
+        for part in _runs(data):
             try:
                 some_ids, some_bounds = self._encode_with(part, policy, flags, len(part))
             except TokenizerError as error:
@@ -164,13 +170,14 @@ class CoreTokenizer:
     def encode_with_full(
         self, texts: Sequence[str], policy: bytes, add_special_tokens: bool
     ) -> FullEncoding:
-        data = [_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
-        lengths, flat = _lengths(data, 1), b"".join(data)
+        data = [utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
+        lengths, flat = _lengths(data), b"".join(data)
         flags = _flags(add_special_tokens, False)
         full: FullEncoding = self._run(
             len(flat), lambda one: one.encode_with_full(lengths, flat, policy, flags)
         )
         return full
+
     def count(
         self,
         text: str,
@@ -184,7 +191,7 @@ class CoreTokenizer:
 
         `more_text`: it is the beginning of a longer one, of which only what is certain counts.
         """
-        data = _utf8(text, "text")
+        data = utf8(text, "text")
         flags = _flags(add_special_tokens, special_is_text)
         if more_text:
             flags |= abi.ENCODE_MORE_TEXT
@@ -202,7 +209,7 @@ class CoreTokenizer:
         more_text: bool,
     ) -> tuple[str, Kept]:
         """What is kept of the text, and the core's report."""
-        data = _utf8(text, "text")
+        data = utf8(text, "text")
         flags = _flags(add_special_tokens, special_is_text)
         if keep_end:
             flags |= abi.ENCODE_KEEP_END
@@ -221,7 +228,7 @@ class CoreTokenizer:
 
         0: there is none; and why there never is, if so.
         """
-        data = _utf8(text, "text")
+        data = utf8(text, "text")
         limit = at_most if len(data) == len(text) else len(text[:at_most].encode())
         found, reason = self._run(len(data), lambda one: one.last_cut(data, limit))
         place = found if len(data) == len(text) else len(data[:found].decode("utf-8", "replace"))
@@ -230,12 +237,9 @@ class CoreTokenizer:
     def continue_batch(self, texts: Sequence[str], special_is_text: bool) -> list[bytes]:
         """The ids of texts that begin at cuts, without post-processing."""
         flags = _flags(False, special_is_text) | abi.ENCODE_CONTINUES
-        found: list[bytes] = []
-        for part in _parts([_utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]):
-            ids, bounds = self._encode_part(part, flags)
-            places = memoryview(bounds).cast("I").tolist()
-            found += [ids[4 * start : 4 * end] for start, end in pairwise(places)]
-        return found
+        ids, bounds = self._parallel.encode_batch(self._run, texts, flags, None)
+        places = memoryview(bounds).cast("I").tolist()
+        return [ids[4 * start : 4 * end] for start, end in pairwise(places)]
 
     def decode(self, ids: bytes, skip_special_tokens: bool, unknown: str = "skip") -> str:
         _require_whole(ids)
@@ -246,17 +250,18 @@ class CoreTokenizer:
         return text
 
     def decode_batch(
-        self, lists: Sequence[bytes], skip_special_tokens: bool, unknown: str = "skip"
+        self,
+        lists: Sequence[bytes],
+        skip_special_tokens: bool,
+        unknown: str = "skip",
+        threads: int | None = None,
     ) -> list[str]:
         for ids in lists:
             _require_whole(ids)
         flags = _UNKNOWN[unknown]
         if skip_special_tokens:
             flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
-        texts: list[str] = []
-        for part in _parts(lists):
-            texts += self._decode_part(part, flags)
-        return texts
+        return self._parallel.decode_batch(self._run, lists, flags, threads)
 
     def decode_bytes(self, ids: bytes, flags: int) -> bytes:
         _require_whole(ids)
@@ -306,7 +311,7 @@ class CoreTokenizer:
         return answer
 
     def token_to_id(self, token: str) -> int | None:
-        data = _utf8(token, "token")
+        data = utf8(token, "token")
         identity: int | None = self._run(len(data), lambda one: one.token_to_id(data))
         return identity
 
@@ -332,30 +337,24 @@ class CoreTokenizer:
     def closed(self) -> bool:
         return self._pool.closed
 
-    def _encode_part(self, texts: Sequence[bytes], flags: int) -> tuple[bytes, bytes]:
-        lengths = _lengths(texts, 1)
-        flat = b"".join(texts)
-        answer: tuple[bytes, bytes] = self._run(
-            len(flat), lambda one: one.encode_batch_ids(lengths, flat, flags), LONG_TEXT
-        )
-        return answer
-
     def _encode_with(
         self, texts: Sequence[bytes], policy: bytes, flags: int, answers: int
     ) -> tuple[bytes, bytes]:
-        lengths, flat = _lengths(texts, 1), b"".join(texts)
+        lengths, flat = _lengths(texts), b"".join(texts)
         answer: tuple[bytes, bytes] = self._run(
             len(flat), lambda one: one.encode_with(lengths, flat, policy, flags, answers)
         )
         return answer
 
-    def _decode_part(self, lists: Sequence[bytes], flags: int) -> list[str]:
-        lengths = _lengths(lists, 4)
-        flat = b"".join(lists)
-        texts: list[str] = self._run(len(flat), lambda one: one.decode_batch(lengths, flat, flags))
-        return texts
-
-    def _run(self, size: int, work: Callable[[Instance], Any], is_long: int = LONG_INPUT) -> Any:
+    def _run(
+        self,
+        size: int,
+        work: Callable[[Instance], Any],
+        is_long: int = LONG_INPUT,
+        helped: Job | None = None,
+    ) -> Any:
+        if helped is not None:
+            return self._help(helped, work)
         return self._long(work) if size >= is_long else self._short(work)
 
     def _short(self, work: Callable[[Instance], Any]) -> Any:
@@ -385,6 +384,36 @@ class CoreTokenizer:
             else:
                 self._pool.release_after_long_call(instance)
                 return result
+
+    def _encode_long(self, data: bytes, flags: int, threads: int | None = None) -> bytes:
+        ids = self._parallel.encode_long(self._run, data, flags, threads)
+        if ids is None:
+            ids = self._long(lambda one: one.encode_ids(data, flags))
+        return ids
+
+    def _help(self, job: Job, work: Callable[[Instance], Any]) -> Any:
+        """In a thread of the crew. Raises `Interrupted` when somebody has stopped the job."""
+        while True:
+            instance = self._pool.acquire()
+            job.inside.add(instance)
+            try:
+                # Who stops it sets this first and looks at `inside` then: one of both is seen.
+                if job.stopped:
+                    raise Interrupted
+                result = instance.interruptible(work)
+            except Interrupted as error:
+                self._pool.settle(instance, error)
+                if job.stopped:
+                    raise
+                # Meant for another call of the same engine.
+            except BaseException as error:
+                self._pool.settle(instance, error)
+                raise
+            else:
+                self._pool.release_after_long_call(instance)
+                return result
+            finally:
+                job.inside.discard(instance)
 
     def _require_stack_once(self) -> None:
         if not hasattr(self._thread, "enough"):
@@ -421,33 +450,22 @@ def _json(document: bytes) -> Any:
         raise status.misbehaved(f"gave malformed JSON: {error}") from None
 
 
-def _utf8(text: str, place: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise status.lone_surrogate(text, error, place) from None
-    except AttributeError:
-        raise status.not_text(text, place) from None
-
-
 def _require_whole(ids: bytes) -> None:
     if len(ids) % 4:
         raise InvalidArgument(f"{len(ids)} bytes are no whole number of ids of 4 bytes each")
 
 
-def _lengths(items: Sequence[bytes], unit: int) -> bytes:
-    return array("I", [len(item) // unit for item in items]).tobytes()
+def _lengths(items: Sequence[bytes]) -> bytes:
+    return array("I", map(len, items)).tobytes()
 
 
-def _parts(items: Sequence[bytes]) -> list[Sequence[bytes]]:
-    """Runs of items that fit into one call together; an item that does not fit stays alone."""
-    parts: list[Sequence[bytes]] = []
+def _runs(items: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Items that go into one call together; one that is larger than that stays alone."""
     start = size = 0
     for place, item in enumerate(items):
         if size and size + len(item) > BATCH_BYTES:
-            parts.append(items[start:place])
+            yield items[start:place]
             start, size = place, 0
         size += len(item)
     if start < len(items):
-        parts.append(items[start:])
-    return parts
+        yield items[start:]

@@ -33,12 +33,24 @@ class Backend(ABC):
     ) -> Encoding:
         """`special_is_text`: the names of special tokens are text like any other."""
 
+    def encode_with(
+        self,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        special_is_text: bool,
+        threads: int,
+    ) -> Encoding:
+        """With so many threads at most, for backends that it makes a difference to."""
+        return self.encode(text, pair, add_special_tokens, special_is_text)
+
     @abstractmethod
     def encode_batch(
         self,
         texts: Sequence[str | TextPair],
         add_special_tokens: bool,
         special_is_text: bool = False,
+        threads: int | None = None,
     ) -> EncodingBatch: ...
 
     def encode_guarded(
@@ -112,7 +124,11 @@ class Backend(ABC):
 
     @abstractmethod
     def decode_batch(
-        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+        self,
+        lists: Sequence[Ids],
+        skip_special_tokens: bool,
+        unknown: str = "skip",
+        threads: int | None = None,
     ) -> list[str]: ...
 
     @abstractmethod

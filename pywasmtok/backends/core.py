@@ -34,18 +34,27 @@ class CoreBackend(Backend):
 
     @classmethod
     def load(
-        cls, data: bytes, *, build: str | None, source: str | None, options: bytes = b""
+        cls,
+        data: bytes,
+        *,
+        build: str | None,
+        source: str | None,
+        options: bytes = b"",
+        threads: int | None = None,
     ) -> CoreBackend:
         from .. import _host
 
         try:
-            return cls(_host.load_tokenizer(data, build=build, source=source, options=options))
+            core = _host.load_tokenizer(
+                data, build=build, source=source, options=options, threads=threads
+            )
         except ModuleNotFoundError as error:
             raise BackendUnavailable(
                 f"the package {error.name} is not installed",
                 source=source,
                 hint="Run: pip install wasmtime",
             ) from error
+        return cls(core)
 
     @property
     def build(self) -> str:
@@ -81,6 +90,20 @@ class CoreBackend(Backend):
             data = self._core.encode_pair_ids(text, pair, add_special_tokens, special_is_text)
         return Encoding(data, self, text, pair, add_special_tokens, special_is_text)
 
+    def encode_with(
+        self,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        special_is_text: bool,
+        threads: int,
+    ) -> Encoding:
+        wanted = add_special_tokens, special_is_text
+        if pair is not None:
+            return self.encode(text, pair, *wanted)
+        data = self._core.encode_ids_with(threads, text, *wanted)
+        return Encoding(data, self, text, pair, *wanted)
+
     def details(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
     ) -> Details:
@@ -92,12 +115,13 @@ class CoreBackend(Backend):
         texts: Sequence[str | TextPair],
         add_special_tokens: bool,
         special_is_text: bool = False,
+        threads: int | None = None,
     ) -> EncodingBatch:
         self._require_no_padding()
         singles = [item for item in texts if isinstance(item, str)]
         if len(singles) == len(texts):
             wanted = add_special_tokens, special_is_text
-            data, bounds = self._core.encode_batch_ids(singles, *wanted)
+            data, bounds = self._core.encode_batch_ids(singles, *wanted, threads)
             return EncodingBatch(data, bounds, self, singles, *wanted)
         return EncodingBatch.join(
             [self.encode(*as_pair(item), add_special_tokens, special_is_text) for item in texts],
@@ -139,6 +163,7 @@ class CoreBackend(Backend):
 
     def added_names(self) -> dict[str, AddedName]:
         return self._added_names
+
     def count(
         self,
         text: str,
@@ -200,9 +225,14 @@ class CoreBackend(Backend):
         return self._core.decode(as_bytes(ids), skip_special_tokens, unknown)
 
     def decode_batch(
-        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+        self,
+        lists: Sequence[Ids],
+        skip_special_tokens: bool,
+        unknown: str = "skip",
+        threads: int | None = None,
     ) -> list[str]:
-        return self._core.decode_batch(_as_bytes_each(lists), skip_special_tokens, unknown)
+        each = _as_bytes_each(lists)
+        return self._core.decode_batch(each, skip_special_tokens, unknown, threads)
 
     def token_to_id(self, token: str) -> int | None:
         return self._core.token_to_id(token)

@@ -191,6 +191,7 @@ class HFBackend(Backend):
         texts: Sequence[str | TextPair],
         add_special_tokens: bool,
         special_is_text: bool = False,
+        threads: int | None = None,
     ) -> EncodingBatch:
         tokenizer = self._load_literal() if special_is_text else self.load()
         try:
@@ -222,7 +223,11 @@ class HFBackend(Backend):
             raise what_is_wrong(values, error) from error
 
     def decode_batch(
-        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+        self,
+        lists: Sequence[Ids],
+        skip_special_tokens: bool,
+        unknown: str = "skip",
+        threads: int | None = None,
     ) -> list[str]:
         tokenizer = self.load()
         values = [as_list(ids) for ids in lists]

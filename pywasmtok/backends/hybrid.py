@@ -98,13 +98,28 @@ class Hybrid(Backend):
             wanted = add_special_tokens, special_is_text
             return self._instead(error, lambda other: other.encode(text, pair, *wanted))
 
+    def encode_with(
+        self,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        special_is_text: bool,
+        threads: int,
+    ) -> Encoding:
+        wanted = add_special_tokens, special_is_text
+        try:
+            return self.encoder.encode_with(text, pair, *wanted, threads)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: other.encode(text, pair, *wanted))
+
     def encode_batch(
         self,
         texts: Sequence[str | TextPair],
         add_special_tokens: bool,
         special_is_text: bool = False,
+        threads: int | None = None,
     ) -> EncodingBatch:
-        wanted = add_special_tokens, special_is_text
+        wanted = add_special_tokens, special_is_text, threads
         try:
             return self.encoder.encode_batch(texts, *wanted)
         except _REFUSALS as error:
@@ -139,6 +154,7 @@ class Hybrid(Backend):
 
     def added_names(self) -> Mapping[str, AddedName]:
         return self.encoder.added_names()
+
     def count(
         self,
         text: str,
@@ -171,9 +187,13 @@ class Hybrid(Backend):
         return self.decoder.decode(ids, skip_special_tokens, unknown)
 
     def decode_batch(
-        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+        self,
+        lists: Sequence[Ids],
+        skip_special_tokens: bool,
+        unknown: str = "skip",
+        threads: int | None = None,
     ) -> list[str]:
-        return self.decoder.decode_batch(lists, skip_special_tokens, unknown)
+        return self.decoder.decode_batch(lists, skip_special_tokens, unknown, threads)
 
     def token_to_id(self, token: str) -> int | None:
         return self.encoder.token_to_id(token)

@@ -67,6 +67,7 @@ class MockBackend(Backend):
         texts: Sequence[str | TextPair],
         add_special_tokens: bool,
         special_is_text: bool = False,
+        threads: int | None = None,
     ) -> EncodingBatch:
         return EncodingBatch.join(
             [self.encode(*as_pair(item), add_special_tokens, special_is_text) for item in texts],
@@ -107,7 +108,11 @@ class MockBackend(Backend):
         )
 
     def decode_batch(
-        self, lists: Sequence[Ids], skip_special_tokens: bool, unknown: str = "skip"
+        self,
+        lists: Sequence[Ids],
+        skip_special_tokens: bool,
+        unknown: str = "skip",
+        threads: int | None = None,
     ) -> list[str]:
         return [self.decode(ids, skip_special_tokens, unknown) for ids in lists]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host import abi, tokenizer
+from pywasmtok._host import abi
 from pywasmtok._host.status import reported
 from pywasmtok._host.tokenizer import CoreTokenizer
 
@@ -68,7 +68,8 @@ def test_batch(tok: CoreTokenizer, texts: list[str]) -> None:
 def test_a_batch_larger_than_one_call_takes(
     tok: CoreTokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokenizer, "BATCH_BYTES", 10)
+    for name in ("piece", "shared", "smallest"):
+        monkeypatch.setattr(tok._parallel, name, 10)
     for texts in (["12345", "12345", "1", "", "x" * 50, "", "z"], ["x" * 50], [""] * 3, []):
         assert tok.encode_batch_ids(texts, False) == (ids_of("".join(texts)), bounds_of(texts))
         assert tok.decode_batch([ids_of(text) for text in texts], False) == texts
@@ -189,5 +190,5 @@ def test_memory_of_the_instance_is_capped(monkeypatch: pytest.MonkeyPatch) -> No
     capped = load()
     assert len(capped.encode_ids("x" * 1_000_000, False)) == 4_000_000
     with pytest.raises(errors.LimitExceeded, match="memory"):
-        capped.encode_ids("x" * 9_000_000)
+        capped.encode_pair_ids("x" * 9_000_000, "y", True)
     assert capped.encode_ids("ok", False) == ids_of("ok")

@@ -153,7 +153,7 @@ def test_a_call_hit_by_the_cancelling_of_another_starts_over(
         return real(instance, work)
 
     monkeypatch.setattr(interrupt, "run", hit_once)
-    assert tok.encode_ids("x" * LONG, False) == ids_of("x" * LONG)
+    assert tok.encode_pair_ids("x" * LONG, "y", False) == ids_of("x" * LONG + "y")
     assert hits[0] not in tok._pool.idle
 
 
