@@ -9,6 +9,8 @@ tok.decode(ids)
 
 from __future__ import annotations
 
+import typing
+
 from . import errors
 from .encoding import Encoding, EncodingBatch
 from .errors import (
@@ -62,6 +64,9 @@ from .stop import (
 from .stream import DecodeStream
 from .tokenizer import BackendInfo, Tokenizer
 
+if typing.TYPE_CHECKING:
+    from ._host.snapshots import SnapshotStore
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -94,6 +99,7 @@ __all__ = [
     "NotATokenizer",
     "PrefixCache",
     "Sequence",
+    "SnapshotStore",
     "SourceNotFound",
     "SpecialTokenInText",
     "SpecialTokens",
@@ -117,3 +123,12 @@ __all__ = [
     "errors",
     "get_tokenizer_info",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    # It needs wasmtime, which importing this package does not load.
+    if name == "SnapshotStore":
+        from ._host.snapshots import SnapshotStore
+
+        return SnapshotStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

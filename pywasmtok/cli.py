@@ -1,4 +1,4 @@
-"""The command `pywasmtok`: encode, decode, inspect, convert, doctor."""
+"""The command `pywasmtok`: encode, decode, inspect, convert, cache, doctor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("source", metavar="IN", help="path, folder or name")
     convert.add_argument("out", metavar="OUT", help="the file to write, or a folder for it")
     _source_options(convert)
+
+    cache = _command(commands, "cache", _cache, "what is kept for later processes")
+    cache.add_argument(
+        "action",
+        choices=("list", "clear", "verify"),
+        help="list: what there is; clear: remove all of it; verify: compare all checksums",
+    )
 
     _command(commands, "doctor", _doctor, "versions, builds, cache, and whether all of it works")
     return parser
@@ -280,7 +288,7 @@ def _convert(options: argparse.Namespace) -> int:
 
     request = Request(**_about_source(options)).checked()
     found = read_source(options.source, request)
-    converted = convert(found.data, found.options(request), found.name)
+    converted = convert(bytes(found.data), found.options(request), found.name)
     out = options.out
     if os.path.isdir(out):
         out = os.path.join(out, "tokenizer.json")
@@ -312,6 +320,53 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         _print_tree(report)
     return 0 if healthy else 1
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from . import caching
+
+    if options.action == "clear":
+        cleared = caching.clear()
+        if options.json:
+            return _print_json(cleared)
+        print(
+            f"removed {cleared['cores']} compiled cores and {cleared['snapshots']} snapshots,"
+            f" {cleared['bytes']:,} bytes"
+        )
+        return 0
+    report, usable = caching.report(verify=options.action == "verify")
+    if options.json:
+        _print_json(report)
+    else:
+        _print_cache(report, verified=options.action == "verify")
+    return 0 if usable else 1
+
+
+def _print_cache(report: dict[str, Any], verified: bool) -> None:
+    if report["directory"] is None:
+        print(f"nothing is kept: {_one_line(report['off_because'])}")
+        return
+    print(_one_line(report["directory"]))
+    fine = "ok" if verified else "-"
+    for core in report["cores"]:
+        _print_file(core, f"compiled core {core['file'][:12]}", core.get("problem") or fine)
+    for snapshot in report["snapshots"]:
+        about = snapshot["about"]
+        what = f"snapshot {snapshot['key'][:12]}"
+        if about:
+            what += (
+                f"  {about.get('format')}, {about.get('tokens')} tokens,"
+                f" sha256 {str(about.get('file'))[:12]}"
+            )
+        _print_file(snapshot, what, snapshot["problem"] or fine)
+    bound = report["max_bytes"]
+    allowed = "snapshots are off" if bound is None else f"snapshots may take {bound:,}"
+    print(f"{report['bytes']:,} bytes; {allowed}")
+
+
+def _print_file(file: dict[str, Any], what: str, state: str) -> None:
+    used = time.strftime("%Y-%m-%d %H:%M", time.localtime(file["last_use"]))
+    print(_one_line(f"{file['bytes']:>14,}  {used}  {state}  {what}"))
 
 
 def _input(argument: str | None, file: str | None) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ._locks import ForkSafeLock
 from .errors import BackendUnavailable, TokenizerError, Unsupported
+
+if TYPE_CHECKING:
+    from .sources.lazy import LazyFile
 
 __all__ = ["Conversion", "Converted", "convert"]
 
@@ -44,7 +47,7 @@ def convert(data: bytes, options: bytes, source: str | None) -> Converted:
 class Conversion:
     """Made once, when somebody asks, by whichever thread comes first."""
 
-    def __init__(self, data: bytes, options: bytes, source: str) -> None:
+    def __init__(self, data: bytes | LazyFile, options: bytes, source: str) -> None:
         self._data = data
         self._options = options
         self._source = source
@@ -68,7 +71,7 @@ class Conversion:
             if isinstance(outcome, TokenizerError):
                 raise outcome
             if document is None:
-                document = convert(self._data, self._options, self._source).document
+                document = self._convert().document
             return document
 
     def encoder_document(self) -> bytes:
@@ -86,10 +89,13 @@ class Conversion:
             )
         return self.document()
 
+    def _convert(self) -> Converted:
+        return convert(bytes(self._data), self._options, self._source)
+
     def _settle(self) -> tuple[str, ...] | TokenizerError:
         if self._outcome is None:
             try:
-                converted = convert(self._data, self._options, self._source)
+                converted = self._convert()
             except TokenizerError as error:
                 self._outcome = error
             else:

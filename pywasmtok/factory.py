@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ._choice import check_threads, choose_decoder, choose_encoder
 from .backends import Backend, Hybrid
@@ -25,6 +26,9 @@ from .errors import (
 from .limits import Limits
 from .sources import MOCK, Request, Source, SourceLike, read_file, read_source
 from .tokenizer import Options, Recipe, Tokenizer
+
+if TYPE_CHECKING:
+    from ._host import Snapshots
 
 __all__ = [
     "create_tokenizer",
@@ -57,6 +61,7 @@ def create_tokenizer(
     apply_config: bool | str = False,
     model_map: Mapping[str, str] | SourceLike | None = None,
     limits: Limits | None = None,
+    snapshots: Snapshots = None,
     revision: str | None = None,
     token: str | bool | None = None,
     cache_dir: SourceLike | None = None,
@@ -89,9 +94,11 @@ def create_tokenizer(
     model_map     names of models and what they stand for, before the built-in table; also the path
                   of a TOML file
     limits        bounds on what a file may ask for
+    snapshots     where what was loaded is kept for later loads: a SnapshotStore; False: nowhere.
+                  None: the user's (docs/cache.md)
     revision, token, cache_dir, offline   for the hub, as in huggingface_hub
     """
-    options = _options(encoder, decoder, build, preload, threads)
+    options = _options(encoder, decoder, build, preload, threads, snapshots)
     request = Request(
         pattern,
         special_tokens,
@@ -124,9 +131,10 @@ def create_tokenizer_from_file(
     gguf_compat: str = "llama.cpp",
     apply_config: bool | str = False,
     limits: Limits | None = None,
+    snapshots: Snapshots = None,
 ) -> Tokenizer:
     """Like `create_tokenizer`, for exactly this file: no folder, no scheme, no name."""
-    options = _options(encoder, decoder, build, preload, threads)
+    options = _options(encoder, decoder, build, preload, threads, snapshots)
     request = Request(
         pattern, special_tokens, encoding, gguf_compat, apply_config, limits=limits
     ).checked()
@@ -144,21 +152,22 @@ def create_tokenizer_with_chat_template(
     )
 
 
-def _options(
+def _options(  # noqa: PLR0917
     encoder: str | None,
     decoder: str | None,
     build: str | None,
     preload: bool,
     threads: int | None,
+    snapshots: Snapshots,
 ) -> Options:
     """Arguments are looked at before any file is read."""
-    return Options(
-        choose_encoder(encoder),
-        choose_decoder(decoder),
-        _known_build(build),
-        preload,
-        check_threads(threads),
-    )
+    chosen = choose_encoder(encoder), choose_decoder(decoder), _known_build(build)
+    if snapshots is not None and snapshots is not False:
+        from ._host.snapshots import SnapshotStore
+
+        if not isinstance(snapshots, SnapshotStore):
+            raise InvalidArgument("snapshots must be a pywasmtok.SnapshotStore, False or None")
+    return Options(*chosen, preload, check_threads(threads), snapshots)
 
 
 def _known_build(build: str | None) -> str | None:
@@ -196,10 +205,10 @@ def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
         try:
             core = _load_core(recipe)
         except CANNOT_SERVE as error:
-            if must_be_core or not _hf_may_read(error, data, load):
+            if must_be_core or not _hf_may_read(error, bytes(data), load):
                 raise
             refusal = error
-    file_format = core.info["format"] if core is not None else _format_of(data, load)
+    file_format = core.info["format"] if core is not None else _format_of(bytes(data), load)
     if file_format == TOKENIZER_JSON and "config" not in _keys(load):
         hybrid = _with_the_same_file(core, refusal, recipe)
     else:
@@ -214,6 +223,7 @@ def _load_core(recipe: Recipe) -> CoreBackend:
         source=recipe.source,
         options=recipe.load,
         threads=recipe.options.threads,
+        snapshots=recipe.options.snapshots,
     )
 
 
@@ -222,7 +232,7 @@ def _with_the_same_file(
 ) -> Hybrid:
     """Both libraries read the file as it is."""
     data, source, options, _, _ = recipe
-    hf = HFBackend(data, source)
+    hf = HFBackend(data if isinstance(data, bytes) else data.__bytes__, source)
     reason = None if refusal is None else _fall_back(hf, refusal, source)
     encoder: Backend = hf if core is None or options.encoder == "hf" else core
     decoder: Backend = core if core is not None and options.decoder == "core" else hf

@@ -27,7 +27,7 @@ class Fingerprints(NamedTuple):
 def fingerprints_of(recipe: Recipe) -> Fingerprints:
     if recipe.options.encoder == "mock":
         return Fingerprints(_hashed("mock1", None), _hashed("mockd1", None))
-    return of_file(recipe.data, recipe.load, recipe.source)
+    return of_file(bytes(recipe.data), recipe.load, recipe.source)
 
 
 def of_file(data: bytes, options: bytes, source: str) -> Fingerprints:

@@ -101,10 +101,12 @@ def get_tokenizer_info(
 
 
 def describe(found: Source, request: Request) -> TokenizerInfo:
+    data = bytes(found.data)
+    found = found._replace(data=data)
     load = found.options(request)
     facts = _facts(found)
     try:
-        core = CoreBackend.load(found.data, build=None, source=found.name, options=load)
+        core = CoreBackend.load(data, build=None, source=found.name, options=load)
     except (Unsupported, HostError, BackendUnavailable) as error:
         return _without_core(facts, found, error)
     try:
@@ -119,7 +121,7 @@ def describe(found: Source, request: Request) -> TokenizerInfo:
         facts |= _fingerprints(found, load)
         decoder_reason = None
         if facts["format"] != "tokenizer.json":
-            decoder_reason = Conversion(found.data, load, found.name).why_not("decode")
+            decoder_reason = Conversion(data, load, found.name).why_not("decode")
         return TokenizerInfo(
             **facts,
             encoder="core",
@@ -140,7 +142,7 @@ def _facts(found: Source) -> dict[str, Any]:
         "format": verdict["format"],
         "reason": verdict["reason"],
         "size": len(found.data) if found.size is None else found.size,
-        "sha256": sha256(found.data).hexdigest(),
+        "sha256": sha256(bytes(found.data)).hexdigest(),
         "chosen": found.chosen,
         "passed_over": found.passed_over,
         "sidecars": found.sidecars.files,
@@ -157,7 +159,7 @@ def _detect(found: Source) -> dict[str, Any]:
     from . import _host
 
     try:
-        return _host.detect(found.data)
+        return _host.detect(bytes(found.data))
     except (HostError, BackendUnavailable) as error:
         return {"format": "unknown", "reason": f"the core is not available: {error.message}"}
     except TokenizerError as error:
@@ -166,7 +168,7 @@ def _detect(found: Source) -> dict[str, Any]:
 
 
 def _fingerprints(found: Source, load: bytes) -> dict[str, str]:
-    fingerprints = of_file(found.data, load, found.name)
+    fingerprints = of_file(bytes(found.data), load, found.name)
     return {
         "fingerprint": fingerprints.encoding,
         "decoding_fingerprint": fingerprints.decoding,
@@ -175,7 +177,7 @@ def _fingerprints(found: Source, load: bytes) -> dict[str, str]:
 
 def _without_core(facts: dict[str, Any], found: Source, error: TokenizerError) -> TokenizerInfo:
     missing = reason_of(error)
-    hf = HFBackend(found.data, found.name)
+    hf = HFBackend(bytes(found.data), found.name)
     try:
         hf.load()
     except TokenizerError:

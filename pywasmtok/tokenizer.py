@@ -18,11 +18,13 @@ from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
 from .sources.sidecars import NO_SIDECARS, Sidecars
 
 if TYPE_CHECKING:
+    from ._host import Snapshots
     from ._ids import Ids
     from .backends.core import CoreBackend
     from .backends.streaming import Streaming
     from .fingerprint import Fingerprints
     from .sequence import Sequence
+    from .sources.lazy import LazyFile
     from .spans import TokenSpan
     from .special import SpecialTokens
     from .stop import StopSequenceConfig, StopSequenceDecoder
@@ -57,12 +59,13 @@ class Options(NamedTuple):
     build: str | None
     preload: bool
     threads: int | None = None
+    snapshots: Snapshots = None
 
 
 class Recipe(NamedTuple):
     """All that it takes to make an equal tokenizer, in this process or in another."""
 
-    data: bytes
+    data: bytes | LazyFile
     source: str
     options: Options
     load: bytes = b""
@@ -428,7 +431,7 @@ class Tokenizer:
     @property
     def made_of(self) -> tuple[bytes, bytes]:
         """The bytes of the file, and the options that it was loaded with."""
-        return self._recipe.data, self._recipe.load
+        return bytes(self._recipe.data), self._recipe.load
 
     @property
     def fallbacks(self) -> dict[str, int]:

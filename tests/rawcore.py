@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 from pywasmtok import _host
-from pywasmtok._host import abi
 
 # How many random inputs a test makes; 20,000 for the full run.
 COUNT = int(os.environ.get("PYWASMTOK_RANDOM", "2000"))
@@ -35,9 +34,7 @@ def encode(
     add_special: bool = False,
 ) -> list[list[int]]:
     """The ids of each text."""
-    flags = abi.ENCODE_SPECIAL_IS_TEXT if special_is_text else 0
-    flags |= abi.ENCODE_ADD_SPECIAL_TOKENS if add_special else 0
-    data, bounds = core._encode_part([text.encode() for text in texts], flags)
+    data, bounds = core.encode_batch_ids(texts, add_special, special_is_text)
     ids = memoryview(data).cast("I").tolist()
     ends = memoryview(bounds).cast("I").tolist()
     return [ids[start:end] for start, end in pairwise(ends)]

@@ -177,7 +177,7 @@ class TestTheSame:
         (tmp_path / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
         tok = pywasmtok.create_tokenizer(tmp_path, encoding="gpt2", special_tokens={})
         assert tok.format == "vocab+merges"
-        written, _ = _host.convert(tok._recipe.data, tok._recipe.load)
+        written, _ = _host.convert(bytes(tok._recipe.data), tok._recipe.load)
         assert of(written).encoding == tok.fingerprint
 
 

@@ -6,14 +6,19 @@ Importing it loads nothing heavy; wasmtime comes with the first tokenizer.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..errors import HostUnsupported, TokenizerError
 from . import abi, artifacts
 from .tokenizer import CoreTokenizer, parsed, parsed_names
 
 if TYPE_CHECKING:
+    from ..sources.lazy import LazyFile
     from .instance import FullEncoding, Instance
+    from .snapshots import SnapshotStore
+
+    # Where to look for the memory of an earlier load.
+    Snapshots: TypeAlias = SnapshotStore | Literal[False] | None
 
 __all__ = [
     "CoreTokenizer",
@@ -32,27 +37,34 @@ _DETECT_BYTES: Final = 64 * 1024
 
 
 def load_tokenizer(
-    data: bytes,
+    data: bytes | LazyFile,
     *,
     build: str | None = None,
     source: str | None = None,
     options: bytes = b"",
     threads: int | None = None,
+    snapshots: Snapshots = None,
 ) -> CoreTokenizer:
     """Reads a tokenizer file inside the sandbox; `source` names it in errors. `options` is the
-    JSON object that docs/abi.md describes, or nothing. `threads` are for large inputs."""
+    JSON object that docs/abi.md describes, or nothing. `threads` are for large inputs. `snapshots`
+    is the store in which the result is looked for and kept: the user's (None), another one, or
+    none (False)."""
     refuse_subinterpreter()
     from . import core
+    from .snapshots import SnapshotStore
 
-    return load_with(core.open_core(build), data, source, options, threads)
+    store = SnapshotStore.for_user() if snapshots is None else snapshots or None
+    return load_with(core.open_core(build), data, source, options, threads=threads, store=store)
 
 
 def load_with(
     core: Any,
-    data: bytes,
+    data: bytes | LazyFile,
     source: str | None = None,
     options: bytes = b"",
+    *,
     threads: int | None = None,
+    store: SnapshotStore | None = None,
 ) -> CoreTokenizer:
     """The same with a core that is already open."""
     from . import thread_stack
@@ -61,9 +73,12 @@ def load_with(
     from .workers import SharedSource
 
     thread_stack.require()
-    kind = SharedSource if core.threads else ImageSource
     try:
-        return CoreTokenizer(Pool(kind(core, bytes(data), options)), core.name, threads)
+        if core.threads:
+            shared = SharedSource(core, bytes(data), options)
+            return CoreTokenizer(Pool(shared), core.name, threads)
+        made = ImageSource(core, data, options, store)
+        return CoreTokenizer(Pool(made), core.name, threads, made.from_snapshot)
     except TokenizerError as error:
         error.source = source
         raise
@@ -126,8 +141,10 @@ def describe() -> dict[str, Any]:
     from . import config, core, processors, thread_stack
     from .cache import Cache
     from .pool import default_limit
+    from .snapshots import SnapshotStore
 
     cache = Cache.for_user()
+    store = SnapshotStore.for_user()
     opened = core.opened()
     return {
         "abi": abi.ABI_VERSION,
@@ -147,6 +164,7 @@ def describe() -> dict[str, Any]:
         "processor": core.processor(),
         "cache": None if cache.directory is None else str(cache.directory),
         "cache_off_because": cache.reason,
+        "snapshots": "off" if store is None else store.describe(),
         "instances_per_tokenizer": default_limit(),
         "threads": processors.usable(),
         "stack_of_this_thread": thread_stack.stack_size(),

@@ -21,6 +21,7 @@ ENVIRONMENT: Final = "PYWASMTOK_CACHE_DIR"
 OFF: Final = "off"
 
 _MAGIC: Final = b"pywasmtok compiled core 1\n"
+_SUFFIX: Final = ".cwasm"
 _HEADER: Final = len(_MAGIC) + hashlib.sha256().digest_size
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _POSIX: Final = sys.platform != "win32"
@@ -41,7 +42,7 @@ class Cache:
         self.reason = reason
 
     @classmethod
-    def for_user(cls) -> Cache:
+    def for_user(cls, warn: bool = True) -> Cache:
         """The directory that the environment names, else the one of the user's platform."""
         named = os.environ.get(ENVIRONMENT)
         if named == OFF:
@@ -49,9 +50,10 @@ class Cache:
         try:
             directory = Path(named) if named else _user_directory()
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _require_private(directory.stat(), directory)
+            require_private(directory.stat(), directory)
         except (OSError, RuntimeError, Refused) as problem:
-            _log.warning("compiled cores are not cached: %s", problem)
+            if warn:
+                _log.warning("compiled cores are not cached: %s", problem)
             return cls(None, str(problem))
         return cls(directory)
 
@@ -61,17 +63,32 @@ class Cache:
             return None
         path = self._path(key)
         try:
-            content = _read_private(path)
+            return _read_checked(path)
         except FileNotFoundError:
             return None
         except (OSError, Refused) as problem:
             _log.warning("a compiled core in the cache is not used: %s", problem)
             return None
-        payload = memoryview(content)[_HEADER:]
-        if content[:_HEADER] != _MAGIC + hashlib.sha256(payload).digest():
-            _log.warning("a compiled core in the cache is damaged and built anew: %s", path)
-            return None
-        return payload
+
+    def files(self) -> list[Path]:
+        """All compiled cores, of any version."""
+        return [] if self.directory is None else sorted(self.directory.glob(f"*{_SUFFIX}"))
+
+    def problem(self, path: Path) -> str | None:
+        """Why one of them would not be used."""
+        try:
+            _read_checked(path)
+        except (OSError, Refused) as problem:
+            return str(problem)
+        return None
+
+    def clear(self) -> int:
+        """Removes all of them; answers how many they were."""
+        files = self.files()
+        for path in files:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return len(files)
 
     def store(self, key: str, payload: bytes | bytearray) -> None:
         """Puts the content there in one step, so that no reader ever sees half of it."""
@@ -94,7 +111,7 @@ class Cache:
 
     def _path(self, key: str) -> Path:
         assert self.directory is not None
-        return self.directory / f"{key}.cwasm"
+        return self.directory / f"{key}{_SUFFIX}"
 
 
 def key_of(*parts: str) -> str:
@@ -113,13 +130,21 @@ def _user_directory() -> Path:
     return Path.home() / ".cache" / "pywasmtok"
 
 
-def _require_private(status: os.stat_result, path: Path) -> None:
+def require_private(status: os.stat_result, path: Path) -> None:
     if not _POSIX:
         return
     if status.st_uid != os.geteuid():
         raise Refused(f"{path} belongs to user {status.st_uid}, not to {os.geteuid()}")
     if status.st_mode & _OTHERS_MAY_WRITE:
         raise Refused(f"{path} may be written by others (mode {stat.S_IMODE(status.st_mode):04o})")
+
+
+def _read_checked(path: Path) -> memoryview:
+    content = _read_private(path)
+    payload = memoryview(content)[_HEADER:]
+    if content[:_HEADER] != _MAGIC + hashlib.sha256(payload).digest():
+        raise Refused(f"{path} is damaged")
+    return payload
 
 
 def _read_private(path: Path) -> bytearray:
@@ -130,7 +155,7 @@ def _read_private(path: Path) -> bytearray:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{path} is no regular file")
-        _require_private(status, path)
+        require_private(status, path)
         content = bytearray(status.st_size)
         del content[file.readinto(content) :]
         return content

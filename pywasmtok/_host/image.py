@@ -4,9 +4,10 @@ Parsing a file takes longer than anything else, so it happens once. Between call
 an instance knows lies in its memory (its only mutable global, the stack pointer, is back at its
 first value), so a new instance with the same bytes in its memory is a clone.
 
-On Linux the bytes lie in a sealed anonymous file that is mapped copy-on-write over the memory of
-each clone: that takes 50 us instead of copying tens of megabytes, and clones share every page that
-they do not change. Elsewhere they are copied.
+On Linux the bytes lie in a file that is mapped copy-on-write over the memory of each clone: that
+takes 50 us instead of copying tens of megabytes, and clones share every page that they do not
+change. The file is a snapshot on disk (`snapshots`), or a sealed anonymous one. Elsewhere the bytes
+are copied.
 """
 
 from __future__ import annotations
@@ -15,13 +16,25 @@ import ctypes
 import os
 import sys
 import weakref
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 from .core import Core
 from .instance import Handles, Instance
 
-_CHUNK: Final = 64 * 1024
+# Borders of runs: no system has larger pages, and memory grows by as much.
+ALIGNMENT: Final = 64 * 1024
+
+# What is looked at as one, and written or left out as a hole.
+_CHUNK: Final = 16 * 1024
 _ZEROS: Final = bytes(_CHUNK)
+
+# A run is a mapping in every clone, and a process has 65,530 of them by default.
+_MOST_RUNS: Final = 16
+# Zeros between two runs that are worth a mapping more.
+_WORTH_A_GAP: Final = 4 * ALIGNMENT
 
 # From the kernel's generic headers: the same on every architecture that wasmtime-py runs on.
 _PROT_READ_WRITE: Final = 1 | 2
@@ -29,22 +42,50 @@ _MAP_PRIVATE_FIXED: Final = 0x02 | 0x10
 _MAP_FAILED: Final = ctypes.c_void_p(-1).value
 
 
+class Run(NamedTuple):
+    """A part of the memory, and where in the file it is. All are multiples of `ALIGNMENT`."""
+
+    start: int
+    length: int
+    place: int
+
+
+class Layout(NamedTuple):
+    """What is to be known of a memory beside its bytes."""
+
+    handles: Handles
+    size: int
+    first: int
+    """Bytes of memory that an instance starts with, the data of the module among them."""
+    runs: list[Run]
+
+
 class Image:
     """Memory of one loaded tokenizer, and where in it the session and the tokenizer are."""
 
-    def __init__(self, handles: Handles, size: int) -> None:
-        self.handles = handles
-        self.size = size
-        self._file: int | None = None
-        self._chunks: list[tuple[int, bytes]] = []
+    def __init__(self, layout: Layout, file: int | None, parts: Sequence[memoryview] = ()) -> None:
+        """Owns `file`, in which the runs are; without one they are copied out of `parts`."""
+        self.layout = layout
+        self.size = layout.size
+        self._file = file
+        self._copies: list[tuple[int, bytes]] = []
+        if file is not None:
+            weakref.finalize(self, os.close, file)
+            return
+        for run, part in zip(layout.runs, parts, strict=True):
+            # There a fresh instance has something else than zeros.
+            kept = max(0, layout.first - run.start)
+            for at, chunk in not_zero(part, kept):
+                self._copies.append((run.start + at, bytes(chunk)))
 
     @classmethod
     def of(cls, instance: Instance) -> Image:
-        image = cls(instance.handles(), instance.size)
-        memory = instance.read(0, image.size)
-        if not image._capture_file(memory):
-            image._chunks = [(start, bytes(chunk)) for start, chunk in _not_zero(memory)]
-        return image
+        return cls.of_memory(*memory_of(instance))
+
+    @classmethod
+    def of_memory(cls, layout: Layout, parts: Sequence[memoryview]) -> Image:
+        """`parts` are the contents of the runs."""
+        return cls(layout, _anonymous_file(layout, parts), parts)
 
     @property
     def shared(self) -> bool:
@@ -55,35 +96,12 @@ class Image:
         instance = Instance(core)
         instance.grow_to(self.size)
         if self._file is None:
-            for start, chunk in self._chunks:
+            for start, chunk in self._copies:
                 instance.write(start, chunk)
         else:
             self._map_over(instance)
-        instance.adopt(self.handles)
+        instance.adopt(self.layout.handles)
         return instance
-
-    def _capture_file(self, memory: memoryview) -> bool:
-        """False where the system has no such files, or no more of them."""
-        if not sys.platform.startswith("linux") or not hasattr(os, "memfd_create"):
-            return False
-        import fcntl
-
-        try:
-            file = os.memfd_create("pywasmtok", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        except OSError:
-            return False
-        try:
-            os.ftruncate(file, len(memory))
-            for start, chunk in _not_zero(memory):
-                _write_all(file, chunk, start)
-            seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE
-            fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals | fcntl.F_SEAL_SEAL)
-        except OSError:
-            os.close(file)
-            return False
-        self._file = file
-        weakref.finalize(self, os.close, file)
-        return True
 
     def _map_over(self, instance: Instance) -> None:
         base = instance.base()
@@ -91,18 +109,67 @@ class Image:
         # the guest's. Dropping the instance unmaps its whole reservation, ours with it.
         if instance.size < self.size:
             raise MemoryError("the memory of a clone is smaller than the image")
-        mapped = _mmap()(base, self.size, _PROT_READ_WRITE, _MAP_PRIVATE_FIXED, self._file, 0)
-        if mapped == _MAP_FAILED:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code))
+        mmap = _mmap()
+        for start, length, place in self.layout.runs:
+            mapped = mmap(
+                base + start, length, _PROT_READ_WRITE, _MAP_PRIVATE_FIXED, self._file, place
+            )
+            if mapped == _MAP_FAILED:
+                code = ctypes.get_errno()
+                raise OSError(code, os.strerror(code))
 
 
-def _not_zero(memory: memoryview) -> Any:
-    """(place, chunk) of all chunks in which something is set: freed memory is zeroed and large."""
+def memory_of(instance: Instance) -> tuple[Layout, list[memoryview]]:
+    """What there is to keep: all but long stretches of zeros. Windows, not copies."""
+    memory = instance.read(0, instance.size)
+    first = instance.first_size
+    places, place = [], 0
+    for begin, end in _used(memory, first):
+        places.append(Run(begin, end - begin, place))
+        place += end - begin
+    layout = Layout(instance.handles(), len(memory), first, places)
+    return layout, [memory[run.start : run.start + run.length] for run in places]
+
+
+def _used(memory: memoryview, first: int) -> list[tuple[int, int]]:
+    """Stretches of the memory, few enough to be mapped one by one. The beginning is always among
+    them: zeros of ours must cover the data that a fresh instance has there."""
+    units = {start // ALIGNMENT for start, _ in not_zero(memory, first)}
+    stretches: list[tuple[int, int]] = []
+    for unit in sorted(units):
+        if stretches and stretches[-1][1] == unit:
+            stretches[-1] = stretches[-1][0], unit + 1
+        else:
+            stretches.append((unit, unit + 1))
+    gaps = sorted((after[0] - before[1] for before, after in pairwise(stretches)), reverse=True)
+    bridged = max([_WORTH_A_GAP // ALIGNMENT, *gaps[_MOST_RUNS - 1 : _MOST_RUNS]])
+    joined: list[tuple[int, int]] = []
+    for begin, end in stretches:
+        if joined and begin - joined[-1][1] <= bridged:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((begin, end))
+    return [(begin * ALIGNMENT, end * ALIGNMENT) for begin, end in joined]
+
+
+def not_zero(memory: memoryview, kept: int = 0) -> Iterator[tuple[int, memoryview]]:
+    """(place, chunk) of all chunks in which something is set, and of all in the first `kept`."""
     for start in range(0, len(memory), _CHUNK):
         chunk = memory[start : start + _CHUNK]
-        if chunk != _ZEROS[: len(chunk)]:
+        # As bytes: windows are compared byte by byte, which takes ten times as long.
+        if start < kept or chunk.tobytes() != _ZEROS[: len(chunk)]:
             yield start, chunk
+
+
+def write_run(file: int, content: memoryview, place: int) -> None:
+    """Zeros are left out: what is not written to a new file is a hole of zeros."""
+    begin = end = 0
+    for start, chunk in not_zero(content):
+        if start != end:
+            _write_all(file, content[begin:end], place + begin)
+            begin = start
+        end = start + len(chunk)
+    _write_all(file, content[begin:end], place + begin)
 
 
 def _write_all(file: int, chunk: memoryview, place: int) -> None:
@@ -111,6 +178,29 @@ def _write_all(file: int, chunk: memoryview, place: int) -> None:
         chunk, place = chunk[written:], place + written
 
 
+def _anonymous_file(layout: Layout, parts: Sequence[memoryview]) -> int | None:
+    """None where the system has no such files, or no more of them."""
+    if not sys.platform.startswith("linux") or not hasattr(os, "memfd_create"):
+        return None
+    import fcntl
+
+    try:
+        file = os.memfd_create("pywasmtok", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:
+        return None
+    try:
+        os.ftruncate(file, max(run.place + run.length for run in layout.runs))
+        for run, content in zip(layout.runs, parts, strict=True):
+            write_run(file, content, run.place)
+        seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals | fcntl.F_SEAL_SEAL)
+    except OSError:
+        os.close(file)
+        return None
+    return file
+
+
+@cache
 def _mmap() -> Any:
     function = ctypes.CDLL(None, use_errno=True).mmap
     function.restype = ctypes.c_void_p

@@ -103,6 +103,7 @@ class Instance:
         "_view",
         "_words",
         "cancelled",
+        "first_size",
         "group",
         "seat",
     )
@@ -130,6 +131,7 @@ class Instance:
         self._encode, self._encode_args = encode.run, encode.args
         self._size = 0
         self._measure()
+        self.first_size = self._size
         self._session = self._tokenizer = self._input = self._room = self._ids_word = 0
         # Set by another thread that wants the running call to end.
         self.cancelled = False

@@ -2,30 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
+from ..errors import CoreTrap, TokenizerError
 from . import interrupt
 from .core import Core
 from .image import Image
 from .instance import Instance
+from .snapshots import SMALLEST_FILE, Key, SnapshotStore
 from .status import Interrupted
+
+if TYPE_CHECKING:
+    from ..sources.lazy import LazyFile
 
 # Room for the input of an ordinary call, there from the start in every clone.
 _FIRST_INPUT: Final = 64 * 1024
 
+# Makes the tables that an instance writes to while it encodes, so that clones share them until they
+# do. Without it each would begin with megabytes of its own.
+_WARM_UP: Final = b"a"
+
 # An instance that has grown by more than this in a call gives its memory back.
 _BLOAT: Final = 64 * 1024 * 1024
+
+_log = logging.getLogger("pywasmtok")
 
 
 class ImageSource:
     """Clones of one instance that has loaded the file: a fault in one leaves the others alone."""
 
-    def __init__(self, core: Core, file: bytes, options: bytes = b"") -> None:
+    def __init__(
+        self,
+        core: Core,
+        file: bytes | LazyFile,
+        options: bytes = b"",
+        store: SnapshotStore | None = None,
+    ) -> None:
         self._core = core
-        self._image = _loaded_image(core, file, options)
+        # Made to see whether a snapshot serves: the first caller gets it.
+        self._first: Instance | None = None
+        self.from_snapshot = False
+        if store is None or len(file) < SMALLEST_FILE:
+            self._image = Image.of(_loaded(core, bytes(file), options))
+            return
+        key = Key.of(core, store.digest(file), options)
+        image = store.load(key)
+        if image is not None and self._serves(image):
+            self._image = image
+            self.from_snapshot = True
+            return
+        instance = _loaded(core, bytes(file), options)
+        self._image = store.keep(key, _about(instance, len(file)), instance) or Image.of(instance)
 
     def new_instance(self) -> Instance:
-        return self._image.clone(self._core)
+        first, self._first = self._first, None
+        return first or self._image.clone(self._core)
 
     def usable(self, instance: Instance) -> bool:
         return True
@@ -39,8 +72,24 @@ class ImageSource:
     def after_fork(self, some_were_busy: bool) -> None:
         pass
 
+    def _serves(self, image: Image) -> bool:
+        try:
+            self._first = image.clone(self._core)
+        except (TokenizerError, OSError, MemoryError) as problem:
+            _log.warning("a snapshot is not used: no instance can be made of it: %s", problem)
+            return False
+        return True
 
-def _loaded_image(core: Core, file: bytes, options: bytes) -> Image:
+
+def _loaded(core: Core, file: bytes, options: bytes) -> Instance:
+    instance = _with_file(core, file, options)
+    if _warmed_up(instance):
+        return instance
+    # A text that cannot be encoded is no reason to refuse the file.
+    return _with_file(core, file, options)
+
+
+def _with_file(core: Core, file: bytes, options: bytes) -> Instance:
     while True:
         instance = Instance(core)
         try:
@@ -48,7 +97,7 @@ def _loaded_image(core: Core, file: bytes, options: bytes) -> Image:
         except Interrupted:
             # Somebody cancelled another call, and this one was hit: nothing is wrong with it.
             continue
-        return Image.of(instance)
+        return instance
 
 
 def _load(instance: Instance, file: bytes, options: bytes) -> None:
@@ -58,3 +107,24 @@ def _load(instance: Instance, file: bytes, options: bytes) -> None:
     instance.close_session()
     instance.open_session()
     instance.reserve(_FIRST_INPUT)
+
+
+def _warmed_up(instance: Instance) -> bool:
+    try:
+        interrupt.run(instance, lambda one: one.encode_ids(_WARM_UP, 0))
+    except (CoreTrap, Interrupted):
+        return False
+    except TokenizerError:
+        # Whoever encodes is told so, too.
+        pass
+    return True
+
+
+def _about(instance: Instance, length: int) -> dict[str, Any]:
+    """For people who look into the store. Paths are nobody's business there."""
+    info = json.loads(instance.info())
+    return {
+        "format": info["format"],
+        "tokens": info["vocab_size_with_added"],
+        "file_bytes": length,
+    }

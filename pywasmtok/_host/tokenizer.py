@@ -46,11 +46,19 @@ class CoreTokenizer:
     Safe to use from many threads at once; `close` may be called at any time.
     """
 
-    def __init__(self, pool: Pool, build: str, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        build: str,
+        threads: int | None = None,
+        from_snapshot: bool = False,
+    ) -> None:
         # Imported here, not above: they need wasmtime, which is loaded on first use only.
         from . import interrupt, thread_stack
 
         self.build = build
+        # Whether an earlier load, maybe of another process, has saved this one its parsing.
+        self.from_snapshot = from_snapshot
         self._pool = pool
         self._idle = pool.idle
         self._thread = thread_stack.checked

@@ -15,9 +15,10 @@ from ..special import SpecialTokens
 from .base import Backend, Segment, TextPair, as_pair
 
 if TYPE_CHECKING:
-    from .._host import CoreTokenizer
+    from .._host import CoreTokenizer, Snapshots
     from .._host.instance import FullEncoding
     from .._ids import Ids
+    from ..sources.lazy import LazyFile
 
 __all__ = ["CoreBackend"]
 
@@ -35,18 +36,24 @@ class CoreBackend(Backend):
     @classmethod
     def load(
         cls,
-        data: bytes,
+        data: bytes | LazyFile,
         *,
         build: str | None,
         source: str | None,
         options: bytes = b"",
         threads: int | None = None,
+        snapshots: Snapshots = None,
     ) -> CoreBackend:
         from .. import _host
 
         try:
             core = _host.load_tokenizer(
-                data, build=build, source=source, options=options, threads=threads
+                data,
+                build=build,
+                source=source,
+                options=options,
+                threads=threads,
+                snapshots=snapshots,
             )
         except ModuleNotFoundError as error:
             raise BackendUnavailable(

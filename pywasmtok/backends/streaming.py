@@ -255,7 +255,9 @@ def choose(hybrid: Hybrid, build: str | None, source: str) -> Streaming:
     decoder = hybrid.decoder
     try:
         data = json.dumps(_decoder_alone(decoder), ensure_ascii=False).encode()
-        return CoreStreaming(_host.load_tokenizer(data, build=build, source=source), own=True)
+        return CoreStreaming(
+            _host.load_tokenizer(data, build=build, source=source, snapshots=False), own=True
+        )
     except Unsupported as error:
         return HeldStreaming(decoder, error.feature or error.kind)
     except ModuleNotFoundError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidArgument, SourceNotFound
 from .builtin import SCHEME, read_builtin
 from .folders import PAIRS, choose
-from .paths import as_path, beside, exists, printable, read
+from .paths import as_path, beside, exists, printable, read, read_lazily
 from .sidecars import read_sidecars
 from .source import Request, Source, SourceLike
 
@@ -108,7 +108,7 @@ def _file(path: bytes, request: Request) -> Source:
 
 
 def _content(path: bytes, request: Request) -> Source:
-    data, size = read(path, request.bounds)
+    data, size = read_lazily(path, request.bounds)
     return Source(data, printable(path), size=size)
 
 

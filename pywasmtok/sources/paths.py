@@ -8,8 +8,18 @@ from typing import BinaryIO, NamedTuple
 
 from ..errors import InvalidArgument, LimitExceeded, LoadError, SourceNotFound
 from ..limits import Limits
+from .lazy import LazyFile, worth_it
 
-__all__ = ["Content", "as_path", "beside", "exists", "list_folder", "printable", "read"]
+__all__ = [
+    "Content",
+    "as_path",
+    "beside",
+    "exists",
+    "list_folder",
+    "printable",
+    "read",
+    "read_lazily",
+]
 
 # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -19,6 +29,11 @@ class Content(NamedTuple):
     data: bytes
     size: int
     """Of the whole file: of a GGUF file, `data` is only the beginning."""
+
+
+class LazyContent(NamedTuple):
+    data: bytes | LazyFile
+    size: int
 
 
 def as_path(source: object) -> bytes:
@@ -63,6 +78,16 @@ def list_folder(folder: bytes) -> list[bytes]:
 
 def read(path: bytes, limits: Limits) -> Content:
     """The bytes of a file; of a GGUF file, those before the tensors."""
+    found = _read(path, limits, lazily=False)
+    return Content(bytes(found.data), found.size)
+
+
+def read_lazily(path: bytes, limits: Limits) -> LazyContent:
+    """The same, and maybe not now."""
+    return _read(path, limits, lazily=True)
+
+
+def _read(path: bytes, limits: Limits, lazily: bool) -> LazyContent:
     name = printable(path)
     try:
         with open(os.open(path, _OPEN_FLAGS), "rb") as stream:
@@ -72,8 +97,10 @@ def read(path: bytes, limits: Limits) -> Content:
             if stream.peek(4)[:4] == b"GGUF":
                 from .prefix import read_metadata
 
-                return Content(read_metadata(stream, limits, name), state.st_size)
-            return Content(_whole(stream, state.st_size, limits, name), state.st_size)
+                return LazyContent(read_metadata(stream, limits, name), state.st_size)
+            if lazily and state.st_size <= limits.file_bytes and worth_it(stream.fileno(), state):
+                return LazyContent(LazyFile(os.dup(stream.fileno()), state, name), state.st_size)
+            return LazyContent(_whole(stream, state.st_size, limits, name), state.st_size)
     except FileNotFoundError as error:
         raise SourceNotFound(
             "no such file or folder",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument
 from ..limits import Limits
+from .lazy import LazyFile
 from .sidecars import NO_SIDECARS, Sidecars
 
 __all__ = ["GGUF_COMPAT", "Request", "Source", "SourceLike"]
@@ -74,7 +75,7 @@ def _check_special_tokens(tokens: object) -> None:
 class Source(NamedTuple):
     """The bytes of a tokenizer and what is known about them."""
 
-    data: bytes
+    data: bytes | LazyFile
     name: str
     """For people: a path may not be UTF-8, this is printable."""
     parts: tuple[tuple[str, int], ...] = ()
@@ -116,5 +117,7 @@ class Source(NamedTuple):
     def looks_like_ranks(self) -> bool:
         """Whether the first line is one of a rank file. The core decides; this only tells whether
         a configuration beside the file could say anything about it."""
-        line = self.data[:1024].partition(b"\n")[0].split()
+        data = self.data
+        start = data[:1024] if isinstance(data, bytes) else data.start(1024)
+        line = start.partition(b"\n")[0].split()
         return len(line) == 2 and line[1].isdigit() and not line[0].isdigit()

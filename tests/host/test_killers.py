@@ -133,8 +133,9 @@ def test_k5_and_k6_nothing_of_wasmtime_is_handed_out() -> None:
     public = {name for name in dir(tok) if not name.startswith("_")}
     assert public == {
         "build", "close", "closed", "decode", "decode_batch", "decode_bytes",
-        "encode_batch_ids", "encode_full", "encode_ids", "encode_pair_ids", "id_to_token",
-        "info", "stop_new", "stop_step", "stream_new", "stream_step", "token_to_id", "vocab",
+        "encode_batch_ids", "encode_full", "encode_ids", "encode_pair_ids", "from_snapshot",
+        "id_to_token", "info", "stop_new", "stop_step", "stream_new", "stream_step", "token_to_id",
+        "vocab",
     }  # fmt: skip
     assert set(host.__all__) == {
         "CoreTokenizer", "FullEncoding", "builds", "convert", "describe", "detect", "extent",

@@ -56,9 +56,9 @@ def test_a_second_instance_does_not_read_the_file_again() -> None:
 
 def test_copying_is_an_equal_way_of_cloning(monkeypatch: pytest.MonkeyPatch) -> None:
     """What serves systems without anonymous files."""
-    from pywasmtok._host.image import Image
+    from pywasmtok._host import image
 
-    monkeypatch.setattr(Image, "_capture_file", lambda self, memory: False)
+    monkeypatch.setattr(image, "_anonymous_file", lambda layout, parts: None)
     tok = load()
     assert not tok._pool._source._image.shared
     futures = [busy(tok), busy(tok)]

@@ -10,6 +10,7 @@
 //! body.rs        what a session owns: buffers, results, the last error
 //! input.rs       the input buffer, and how lengths and texts are read from it
 //! memory.rs      memory that a host asks for, for the stacks of workers
+//! tidy.rs        the allocator: what is freed while a file is read becomes zeros
 //! panic_text.rs  what a panic said, readable after the trap
 //! ```
 //!
@@ -27,11 +28,13 @@ mod sessions;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tidy;
 mod tokenizers;
 
 use constants::{ABI_VERSION, ANSWER_BAD_SESSION, ANSWER_FAILED};
 use pywasmtok_engine::error::{Error, Result};
 use sessions::Session;
+use tidy::tidily;
 
 /// A call whose answer counts something, or has nothing to count.
 fn counting(session: u32, call: impl FnOnce(&mut Session) -> Result<Option<usize>>) -> i32 {
@@ -83,12 +86,12 @@ pub extern "C" fn pwt_input(session: u32, len: u32) -> u32 {
 
 #[no_mangle]
 pub extern "C" fn pwt_load(session: u32, len: u32) -> u32 {
-    placing(session, |session| calls::load(session, len))
+    placing(session, |session| tidily(|| calls::load(session, len)))
 }
 
 #[no_mangle]
 pub extern "C" fn pwt_load_with(session: u32, len: u32, options_len: u32) -> u32 {
-    placing(session, |session| calls::load_with(session, len, options_len))
+    placing(session, |session| tidily(|| calls::load_with(session, len, options_len)))
 }
 
 #[no_mangle]

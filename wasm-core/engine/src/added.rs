@@ -44,11 +44,30 @@ fn content(known: &Known) -> (&AddedToken, &str) {
 }
 
 #[derive(Debug, Default)]
+struct FirstBytes([u64; 4]);
+
+impl FirstBytes {
+    fn insert(&mut self, text: &str) {
+        let first = text.bytes().next().unwrap_or_default();
+        if let Some(word) = self.0.get_mut(usize::from(first >> 6)) {
+            *word |= 1 << (first & 63);
+        }
+    }
+
+    fn may_have(&self, text: &str) -> bool {
+        let first = text.bytes().next().unwrap_or_default();
+        self.0.get(usize::from(first >> 6)).is_some_and(|word| word >> (first & 63) & 1 == 1)
+    }
+}
+
+#[derive(Debug, Default)]
 pub struct AddedTokens {
     known: Vec<Known>,
     by_content: HashMap<String, u32>,
     by_id: HashMap<u32, usize>,
     special: HashSet<String>,
+    /// First bytes of all contents: nearly every token of a vocabulary begins with another one.
+    first_bytes: FirstBytes,
     raw: Option<Matcher>,
     normalized: Option<Matcher>,
     raw_edges: Edges,
@@ -93,6 +112,7 @@ impl AddedTokens {
                 false => None,
             };
             added.by_content.insert(definition.content.clone(), id);
+            added.first_bytes.insert(&definition.content);
             if definition.special {
                 added.special.insert(definition.content.clone());
             }
@@ -190,7 +210,7 @@ impl AddedTokens {
     }
 
     pub fn id(&self, content: &str) -> Option<u32> {
-        self.by_content.get(content).copied()
+        self.first_bytes.may_have(content).then(|| self.by_content.get(content).copied())?
     }
 
     /// What decoding starts from, for an added token.
@@ -204,7 +224,7 @@ impl AddedTokens {
     }
 
     pub fn is_special(&self, text: &str) -> bool {
-        self.special.contains(text)
+        self.first_bytes.may_have(text) && self.special.contains(text)
     }
 
     /// All of them with their effective ids.

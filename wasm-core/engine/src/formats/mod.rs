@@ -7,6 +7,7 @@ pub mod config;
 pub mod detect;
 pub mod gguf;
 pub mod json;
+pub mod json_fields;
 pub mod limits;
 pub mod options;
 pub mod ranks;

@@ -148,7 +148,7 @@ impl Tokenizer {
             "model_flags": summary.flags,
             "merges": summary.merges,
             "vocab_size": self.model.size(),
-            "vocab_size_with_added": self.vocab(true).count(),
+            "vocab_size_with_added": self.vocab_len(),
             "added_tokens": added,
             "normalizers": summary.normalizers,
             "pre_tokenizers": summary.pre_tokenizers,

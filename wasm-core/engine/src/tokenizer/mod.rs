@@ -180,6 +180,13 @@ impl Tokenizer {
             .filter(move |(text, id)| with_added && self.model.vocab().id(text) != Some(*id));
         model.chain(added)
     }
+
+    /// How many [`Tokenizer::vocab`] lists with the added tokens: a token of both the model and the
+    /// file is there once, whichever id it has.
+    pub fn vocab_len(&self) -> usize {
+        let model = self.model.vocab();
+        model.len() + self.added.contents().filter(|(text, _)| model.id(text).is_none()).count()
+    }
 }
 
 /// Whether a step asks where its piece began in the text, after an earlier one may have cut it.

@@ -156,6 +156,7 @@ fn the_fast_way_gives_the_ids_of_the_traced_one() {
                 let tokenizer = build(file(model, normalizer.clone(), pre_tokenizer.clone()));
                 let info: Value = serde_json::from_str(&tokenizer.info_json()).unwrap();
                 assert!(info["route"].as_str().unwrap().starts_with(route), "{info}");
+                assert_eq!(tokenizer.vocab_len(), tokenizer.vocab(true).count());
                 let mut scratch = Scratch::new();
                 for _ in 0..300 {
                     let text = random_text(&mut random);

@@ -2,19 +2,24 @@
 
 use super::merges::read_merges;
 use super::vocab::{read_scored, read_vocab};
+use super::{is_json, raw, Way};
 use crate::definition::{Bpe, Model, Unigram, WordLevel, WordPiece};
 use crate::error::{Error, Result};
 use crate::formats::json::{syntax_error, Node};
+use crate::formats::json_fields::{fields, joined};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::Value;
-use std::borrow::Cow;
 
 /// Which model it is decides which of these count; the others may hold anything.
-#[derive(Deserialize)]
 struct Parts<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Cow<'a, str>>,
+    small: Small,
+    large: Large<'a>,
+}
+
+#[derive(Deserialize)]
+struct Small {
+    #[serde(rename = "type")]
+    kind: Option<String>,
     dropout: Option<Value>,
     unk_token: Option<Value>,
     unk_id: Option<Value>,
@@ -24,10 +29,54 @@ struct Parts<'a> {
     fuse_unk: Option<Value>,
     byte_fallback: Option<Value>,
     ignore_merges: Option<Value>,
-    #[serde(borrow)]
-    vocab: Option<&'a RawValue>,
-    #[serde(borrow)]
-    merges: Option<&'a RawValue>,
+}
+
+/// The texts of the values.
+#[derive(Default, Deserialize)]
+struct Large<'a> {
+    #[serde(borrow, default, deserialize_with = "raw")]
+    vocab: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    merges: Option<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    fn carefully(text: &'a str) -> serde_json::Result<Self> {
+        Ok(Self { small: serde_json::from_str(text)?, large: serde_json::from_str(text)? })
+    }
+
+    /// The same without reading through the large values.
+    fn quickly(text: &'a str) -> Option<Self> {
+        let found = fields(text)?;
+        let mut large = Large::default();
+        let mut seen = Vec::new();
+        for &(key, value) in &found {
+            let place = match key {
+                "vocab" => &mut large.vocab,
+                "merges" => &mut large.merges,
+                _ => continue,
+            };
+            if seen.contains(&key) {
+                return None;
+            }
+            seen.push(key);
+            *place = Some(value).filter(|value| *value != "null");
+        }
+        let rest = found.iter().filter(|(key, _)| !matches!(*key, "vocab" | "merges"));
+        let small: Small = serde_json::from_str(&joined(rest)).ok()?;
+        let is_bpe = Self::is_bpe(&small, &large);
+        // Nobody else reads the merges, so nobody else would see that they are no JSON.
+        let merges_are_read = is_bpe || large.merges.is_none_or(is_json);
+        merges_are_read.then_some(Self { small, large })
+    }
+
+    /// Whether the reader of byte-pair encoding reads the merges.
+    fn is_bpe(small: &Small, large: &Large) -> bool {
+        match small.kind.as_deref() {
+            Some(kind) => kind == "BPE",
+            None => large.vocab.is_some_and(|vocab| vocab.starts_with('{')),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +88,12 @@ enum Kind {
 }
 
 /// `offset` is where `text` starts in the file.
-pub fn read(text: &str, offset: u64) -> Result<Model> {
-    let parts: Parts = serde_json::from_str(text)
-        .map_err(|error| syntax_error(&error, text, offset).at_path("$.model"))?;
+pub(super) fn read(text: &str, offset: u64, way: Way) -> Result<Model> {
+    let parts = match way {
+        Way::Quick => Parts::quickly(text).ok_or_else(|| missing("not that simple"))?,
+        Way::Careful => Parts::carefully(text)
+            .map_err(|error| syntax_error(&error, text, offset).at_path("$.model"))?,
+    };
     let source = Source { text, offset };
     Ok(match parts.kind()? {
         Kind::Bpe => Model::Bpe(parts.bpe(source)?),
@@ -59,8 +111,8 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn offset_of(self, raw: &RawValue) -> u64 {
-        let inside = (raw.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+    fn offset_of(self, raw: &str) -> u64 {
+        let inside = (raw.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         self.offset + inside as u64
     }
 }
@@ -69,9 +121,9 @@ impl Parts<'_> {
     /// Files of old versions leave the type out. The reference then takes the first model that the
     /// fields fit, in this order.
     fn kind(&self) -> Result<Kind> {
-        let is_map = self.vocab.is_some_and(|raw| raw.get().starts_with('{'));
-        let is_list = self.vocab.is_some_and(|raw| raw.get().starts_with('['));
-        Ok(match self.kind.as_deref() {
+        let is_map = self.large.vocab.is_some_and(|raw| raw.starts_with('{'));
+        let is_list = self.large.vocab.is_some_and(|raw| raw.starts_with('['));
+        Ok(match self.small.kind.as_deref() {
             Some("BPE") => Kind::Bpe,
             Some("WordPiece") => Kind::WordPiece,
             Some("WordLevel") => Kind::WordLevel,
@@ -83,10 +135,10 @@ impl Parts<'_> {
                 )
                 .at_path("$.model.type"))
             }
-            None if is_map && self.merges.is_some() => Kind::Bpe,
-            None if is_map && self.unk_token.is_some() => {
-                let word_piece = self.continuing_subword_prefix.is_some()
-                    && self.max_input_chars_per_word.is_some();
+            None if is_map && self.large.merges.is_some() => Kind::Bpe,
+            None if is_map && self.small.unk_token.is_some() => {
+                let word_piece = self.small.continuing_subword_prefix.is_some()
+                    && self.small.max_input_chars_per_word.is_some();
                 if word_piece {
                     Kind::WordPiece
                 } else {
@@ -105,7 +157,7 @@ impl Parts<'_> {
     }
 
     fn bpe(&self, source: Source) -> Result<Bpe> {
-        let dropout = self.dropout.as_ref().map(|value| field(value, "dropout"));
+        let dropout = self.small.dropout.as_ref().map(|value| field(value, "dropout"));
         if dropout.is_some_and(|node| node.value.as_f64() != Some(0.0)) {
             return Err(Error::unsupported(
                 "model:dropout",
@@ -113,15 +165,15 @@ impl Parts<'_> {
             )
             .at_path("$.model.dropout"));
         }
-        let (Some(vocab), Some(merges)) = (self.vocab, self.merges) else {
+        let (Some(vocab), Some(merges)) = (self.large.vocab, self.large.merges) else {
             return Err(missing("a BPE model needs \"vocab\" and \"merges\""));
         };
-        let vocab = read_vocab(vocab.get(), source.offset_of(vocab))?;
+        let vocab = read_vocab(vocab, source.offset_of(vocab))?;
         let continuing_subword_prefix =
-            optional_string(&self.continuing_subword_prefix, "continuing_subword_prefix")?;
+            optional_string(&self.small.continuing_subword_prefix, "continuing_subword_prefix")?;
         let prefix = continuing_subword_prefix.as_deref().unwrap_or_default();
-        let merges = read_merges(merges.get(), source.offset_of(merges), &vocab, prefix)?;
-        let unk = match optional_string(&self.unk_token, "unk_token")? {
+        let merges = read_merges(merges, source.offset_of(merges), &vocab, prefix)?;
+        let unk = match optional_string(&self.small.unk_token, "unk_token")? {
             None => None,
             Some(token) => Some(vocab.id(&token).ok_or_else(|| {
                 // The reference loads such a file and fails at the first unknown character.
@@ -136,25 +188,28 @@ impl Parts<'_> {
             vocab,
             merges,
             unk,
-            fuse_unk: flag(&self.fuse_unk, "fuse_unk")?,
-            byte_fallback: flag(&self.byte_fallback, "byte_fallback")?,
-            ignore_merges: flag(&self.ignore_merges, "ignore_merges")?,
+            fuse_unk: flag(&self.small.fuse_unk, "fuse_unk")?,
+            byte_fallback: flag(&self.small.byte_fallback, "byte_fallback")?,
+            ignore_merges: flag(&self.small.ignore_merges, "ignore_merges")?,
             continuing_subword_prefix,
-            end_of_word_suffix: optional_string(&self.end_of_word_suffix, "end_of_word_suffix")?,
+            end_of_word_suffix: optional_string(
+                &self.small.end_of_word_suffix,
+                "end_of_word_suffix",
+            )?,
         })
     }
 
     fn word_piece(&self, source: Source) -> Result<WordPiece> {
-        let Some(vocab) = self.vocab else {
+        let Some(vocab) = self.large.vocab else {
             return Err(missing("a WordPiece model needs \"vocab\""));
         };
-        let longest = self.max_input_chars_per_word.as_ref();
+        let longest = self.small.max_input_chars_per_word.as_ref();
         let longest = longest.ok_or_else(|| absent("max_input_chars_per_word"))?;
         Ok(WordPiece {
-            vocab: read_vocab(vocab.get(), source.offset_of(vocab))?,
-            unk_token: string(&self.unk_token, "unk_token")?,
+            vocab: read_vocab(vocab, source.offset_of(vocab))?,
+            unk_token: string(&self.small.unk_token, "unk_token")?,
             continuing_subword_prefix: string(
-                &self.continuing_subword_prefix,
+                &self.small.continuing_subword_prefix,
                 "continuing_subword_prefix",
             )?,
             max_input_chars_per_word: field(longest, "max_input_chars_per_word").usize()?,
@@ -162,21 +217,22 @@ impl Parts<'_> {
     }
 
     fn word_level(&self, source: Source) -> Result<WordLevel> {
-        let Some(vocab) = self.vocab else {
+        let Some(vocab) = self.large.vocab else {
             return Err(missing("a WordLevel model needs \"vocab\""));
         };
         Ok(WordLevel {
-            vocab: read_vocab(vocab.get(), source.offset_of(vocab))?,
-            unk_token: string(&self.unk_token, "unk_token")?,
+            vocab: read_vocab(vocab, source.offset_of(vocab))?,
+            unk_token: string(&self.small.unk_token, "unk_token")?,
         })
     }
 
     fn unigram(&self, source: Source) -> Result<Unigram> {
-        let Some(vocab) = self.vocab else {
+        let Some(vocab) = self.large.vocab else {
             return Err(missing("a Unigram model needs \"vocab\""));
         };
-        let (vocab, scores) = read_scored(vocab.get(), source.offset_of(vocab))?;
-        let unk = self.unk_id.as_ref().map(|value| field(value, "unk_id").usize()).transpose()?;
+        let (vocab, scores) = read_scored(vocab, source.offset_of(vocab))?;
+        let unk =
+            self.small.unk_id.as_ref().map(|value| field(value, "unk_id").usize()).transpose()?;
         if unk.is_some_and(|id| id >= scores.len()) {
             return Err(
                 Error::invalid("the unk_id is not in the vocabulary").at_path("$.model.unk_id")
@@ -186,7 +242,7 @@ impl Parts<'_> {
             vocab,
             scores,
             unk: unk.and_then(|id| u32::try_from(id).ok()),
-            byte_fallback: flag(&self.byte_fallback, "byte_fallback")?,
+            byte_fallback: flag(&self.small.byte_fallback, "byte_fallback")?,
         })
     }
 }

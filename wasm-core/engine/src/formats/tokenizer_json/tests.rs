@@ -158,3 +158,50 @@ fn a_template_must_know_its_tokens() {
     assert_eq!(error.kind, ErrorKind::InvalidFile);
     assert_eq!(error.path.as_deref(), Some("$.post_processor.single[0].SpecialToken"));
 }
+
+/// Whatever the quick way accepts, the careful one reads alike.
+#[test]
+fn the_quick_way_accepts_nothing_that_the_careful_one_refuses() {
+    use crate::oracle::random::Random;
+    let bpe = MODEL.to_owned();
+    let word_piece = r###"{"type": "WordPiece", "vocab": {"a": 0, "##b": 1, "[UNK]": 2},
+        "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9,
+        "merges": ["not read"]}"###;
+    let unigram = r#"{"vocab": [["a", -1.5], ["\"b}", -2]], "unk_id": 0, "merges": [], "x": [{}]}"#;
+    let rest = r#""normalizer": {"type": "NFC"}, "padding": null, "what": {"ever": ["\\", "]"]},
+        "added_tokens": [{"id": 9, "content": "<{>", "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": true}],"#;
+    let files = [bpe, word_piece.to_owned(), unigram.to_owned()].map(|model| file(&model, rest));
+    let mut random = Random::new(5);
+    let parts = ["{", "}", "[", "]", "\"", "\\", ",", ":", " ", "null", "1", "\"vocab\":{},", "\n"];
+    let mut accepted = 0;
+    for text in &files {
+        assert!(Parts::quickly(text).is_some_and(|parts| define(text, &parts, Way::Quick).is_ok()));
+    }
+    for _ in 0..20_000 {
+        let mut text = random.pick(&files).clone();
+        for _ in 0..1 + random.below(2) {
+            let at = (0..=random.below(text.len())).rev().find(|&at| text.is_char_boundary(at));
+            let at = at.unwrap_or_default();
+            match random.below(3) {
+                0 => {
+                    let part: &&str = random.pick(&parts);
+                    text.insert_str(at, part);
+                }
+                1 if at < text.len() => drop(text.remove(at)),
+                _ => text.truncate(text.len() - usize::from(text.ends_with('}'))),
+            }
+        }
+        let quick = Parts::quickly(&text).and_then(|parts| define(&text, &parts, Way::Quick).ok());
+        let Some(quick) = quick else { continue };
+        accepted += 1;
+        let parts = File { text: &text, shift: 0 }.parts().expect(&text);
+        let careful = define(&text, &parts, Way::Careful).expect(&text);
+        assert_eq!(format!("{quick:?}"), format!("{careful:?}"), "{text}");
+    }
+    assert!(accepted > 600, "{accepted}");
+}
+
+fn define(text: &str, parts: &Parts, way: Way) -> Result<Definition> {
+    File { text, shift: 0 }.define(parts, way)
+}

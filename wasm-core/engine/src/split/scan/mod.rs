@@ -7,7 +7,7 @@ mod chars;
 mod cl100k;
 mod deepseek;
 mod gpt2;
-mod lanes;
+pub(crate) mod lanes;
 mod o200k;
 mod runs;
 mod simple;
