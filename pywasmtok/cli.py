@@ -1,4 +1,4 @@
-"""The command `pywasmtok`: encode, decode, inspect, convert, cache, doctor."""
+"""The command `pywasmtok`: encode, decode, inspect, convert, cache, bench, doctor."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ DEMO = "builtin:demo"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. 0: done; 1: an error, one line on stderr; 2: wrong usage."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    # Its options are its own, and are made only when it is asked for.
+    options = None if given[:1] == ["bench"] else _parser().parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             # A token may hold anything; a terminal that cannot show it is no reason to fail.
             reconfigure(errors="backslashreplace")
     try:
-        status: int = options.run(options)
+        status: int = _bench(given[1:]) if options is None else options.run(options)
         sys.stdout.flush()
     except TokenizerError as error:
         print(f"pywasmtok: {error.kind}: {_one_line(str(error))}", file=sys.stderr)
@@ -92,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         help="list: what there is; clear: remove all of it; verify: compare all checksums",
     )
 
+    commands.add_parser("bench", help="measures this package beside others; see bench --help")
     _command(commands, "doctor", _doctor, "versions, builds, cache, and whether all of it works")
     return parser
 
@@ -320,6 +323,12 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         _print_tree(report)
     return 0 if healthy else 1
+
+
+def _bench(arguments: list[str]) -> int:
+    from .bench.command import main as bench
+
+    return bench(arguments)
 
 
 def _cache(options: argparse.Namespace) -> int:

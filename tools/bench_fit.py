@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pywasmtok
+from pywasmtok.bench.texts import Tape
 from pywasmtok.tokenizer import Tokenizer
-from tools.bench_texts import Tape
 
 MEGABYTE = 1 << 20
 LIMITS = (100, 10_000)

@@ -19,9 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tools.bench import layout, machine
-from tools.bench_libraries import imported
-from tools.bench_texts import Tape
+from pywasmtok.bench.libraries import imported
+from pywasmtok.bench.machine import describe, versions
+from pywasmtok.bench.tables import layout
+from pywasmtok.bench.texts import Tape
 
 RUNS = 15
 DISTURBED = 0.03  # share of the time of a run
@@ -163,7 +164,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for cells in measure(fastokens(options.file[0]), corpora, options.seconds):
             print("\t".join(cells))
         return 0
-    print(", ".join(f"{name} {value}" for name, value in machine().items()), end="\n\n")
+    facts = {"CPU": describe()["cpu"], **versions()}
+    print(", ".join(f"{name} {value}" for name, value in facts.items()), end="\n\n")
     for file in options.file:
         contenders = ours(file, options.build, options.threads)
         table = measure(contenders, corpora, options.seconds)

@@ -8,6 +8,16 @@ lengths and repetition look like the language.
 
 from __future__ import annotations
 
+__all__ = [
+    "CHINESE",
+    "HAN",
+    "JAPANESE_ENDINGS",
+    "JAPANESE_NOUNS",
+    "JAPANESE_PARTICLES",
+    "SPACED",
+    "SYMBOLS",
+]
+
 CHINESE = (
     "的 是 在 了 和 有 我们 这个 不 可以 一个 使用 进行 系统 用户 数据 如果 需要 就 也 都 会 对 到 "
     "时候 问题 没有 通过 文件 方法 程序 因为 所以 但是 或者 自己 他们 什么 已经 还 能够 应该 必须 "

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.bench_words import (
+from .words import (
     CHINESE,
     HAN,
     JAPANESE_ENDINGS,
@@ -30,8 +30,11 @@ from tools.bench_words import (
     SYMBOLS,
 )
 
+__all__ = ["CORPORA", "Coiner", "Tape", "write"]
+
 COINED = 0.02  # share of coined words, near the rate at which fresh prose misses a warm cache
 ROOM = 16_000_000  # bytes of real text that are read at most for each kind
+PART = 4096  # characters of ready text at a time
 DOC = Path("/usr/share/doc")
 FOLDERS = ("src", "core", "api", "tests", "utils", "models", "server", "data", "parser")
 
@@ -242,8 +245,10 @@ CORPORA: dict[str, Callable[[random.Random], Iterator[str]]] = {
 class Tape:
     """Text that is handed out once: no two calls of `take` see the same part of it."""
 
-    def __init__(self, name: str, seed: int) -> None:
-        self._source = CORPORA[name](random.Random(f"{name} {seed}"))
+    def __init__(self, name: str, seed: int, ready: Path | None = None) -> None:
+        """`ready`: a file of such text, handed out before any is made."""
+        made = CORPORA[name](random.Random(f"{name} {seed}"))
+        self._source = made if ready is None else itertools.chain(_read(ready), made)
         self._rest = ""
 
     def take(self, size: int) -> str:
@@ -257,3 +262,15 @@ class Tape:
         text = data[:size].decode(errors="ignore")
         self._rest = data[len(text.encode()) :].decode()
         return text
+
+
+def _read(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        while part := file.read(PART):
+            yield part
+
+
+def write(name: str, seed: int, size: int, path: Path) -> None:
+    """Makes text once for several processes. Its seed is none that a tape uses, so that a tape
+    that has come to the end of it goes on with other text."""
+    path.write_text(Tape(name, -1 - seed).take(size), encoding="utf-8", newline="")

@@ -1,0 +1,66 @@
+"""What can be measured. Each group is a function from a `Bench` to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..rows import Row
+from ..session import Bench
+from . import (
+    adversarial,
+    batch,
+    concurrent,
+    concurrent_streaming,
+    decode,
+    encode,
+    latency,
+    load,
+    stops,
+    streaming,
+    sweep,
+    threads,
+)
+
+__all__ = ["GROUPS", "Group"]
+
+
+@dataclass(frozen=True)
+class Group:
+    about: str
+    run: Callable[[Bench], Iterator[Row]]
+    one_core: bool = True
+    """Whether it is measured on one core, in CPU time; else on all of them."""
+    own_children: bool = False
+    """Whether it starts a process for each library itself."""
+    gives_text: bool = False
+    """Whether the answers are texts, not ids."""
+
+
+GROUPS: Mapping[str, Group] = {
+    "encode": Group("throughput on fresh text by kind and length; warm calls", encode.run),
+    "batch": Group("many texts in one call", batch.run),
+    "concurrent": Group("requests of several callers at once", concurrent.run, one_core=False),
+    "decode": Group("lists of ids to text", decode.run, gives_text=True),
+    "streaming": Group("ids one by one, up to 100,000", streaming.run, gives_text=True),
+    "latency": Group("P50, P90 and P99 of single calls", latency.run),
+    "concurrent-streaming": Group(
+        "many streams at once", concurrent_streaming.run, one_core=False, gives_text=True
+    ),
+    "stops": Group("streams that look for stop sequences", stops.run, gives_text=True),
+    "threads-encode": Group("threads with texts of their own", threads.encode, one_core=False),
+    "threads-decode": Group(
+        "threads with ids of their own", threads.decode, one_core=False, gives_text=True
+    ),
+    "memory": Group(
+        "proportional memory of a tokenizer and of each further instance",
+        load.memory,
+        own_children=True,
+    ),
+    "scaling": Group("the same work shared out to threads", threads.scaling, one_core=False),
+    "sweep": Group("length of prompt times number of callers", sweep.run, one_core=False),
+    "adversarial": Group(
+        "texts without a place to cut, 64 KB to 16 MB", adversarial.run, own_children=True
+    ),
+    "load": Group("time to a tokenizer: first, second, clone", load.times, own_children=True),
+}

@@ -1,0 +1,74 @@
+"""A run as one JSON document: what was measured, on what, and how. schema.json describes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidArgument, LoadError, SourceNotFound
+from .rows import Row
+
+__all__ = ["SCHEMA", "Record", "schema"]
+
+SCHEMA = "pywasmtok.bench/1"
+
+
+@dataclass
+class Record:
+    date: str
+    command: list[str]
+    machine: Mapping[str, Any]
+    libraries: Mapping[str, str]
+    """Versions."""
+    plan: Mapping[str, Any]
+    builds: list[str]
+    """Of ours; the first is what the others are compared with."""
+    tokenizers: list[dict[str, Any]] = field(default_factory=list)
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    """What was run: its name, tokenizer, seconds, and a failure or null."""
+    absent: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def ours(self) -> str:
+        return self.builds[0] if self.builds else ""
+
+    def as_json(self) -> dict[str, Any]:
+        document = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        document["rows"] = [row.as_json() for row in self.rows]
+        return {"schema": SCHEMA, **document}
+
+    def write(self, path: str) -> None:
+        """One row a line: a record is read by people, too, and compared with diff."""
+        document = self.as_json()
+        rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in document.pop("rows"))
+        head = json.dumps(document, ensure_ascii=False, indent=1).removesuffix("\n}")
+        text = f'{head},\n "rows": [\n{rows}\n]\n}}\n'
+        Path(path).write_text(text, encoding="utf-8")
+
+    @staticmethod
+    def read(path: str) -> Record:
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise SourceNotFound("no such file", source=path) from error
+        except (OSError, ValueError) as error:
+            raise LoadError(f"no record of a benchmark: {error}", source=path) from error
+        if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
+            raise InvalidArgument(f"no record of a benchmark ({SCHEMA})", source=path)
+        try:
+            rows = [Row.from_json(row) for row in document.pop("rows")]
+            return Record(**document, rows=rows)
+        except (KeyError, TypeError) as error:
+            raise InvalidArgument(f"a record that lacks something: {error}", source=path) from error
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a record."""
+    text = files("pywasmtok.bench").joinpath("schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document

@@ -1,0 +1,121 @@
+"""The command as it is typed: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bench.fakes import record, row
+from pywasmtok.bench import command
+from pywasmtok.bench.groups import GROUPS
+from pywasmtok.bench.record import schema
+from pywasmtok.cli import main
+from tools import bench_records
+
+
+def test_a_quick_run_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {name: str(tmp_path / name) for name in ("json", "markdown", "plots")}
+    options = ["--quick", "--groups", "encode,latency", "--corpora", "zhja", "--sizes", "200,2000"]
+    outputs = [part for name, path in files.items() for part in (f"--{name}", path)]
+    status = main(["bench", *options, "--only", "portable,twin,hf", *outputs])
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    assert "demo: encode (1 of 2)" in printed.err
+    assert "demo: encode: throughput (MB/s)" in printed.out
+    document = json.loads(Path(files["json"]).read_text(encoding="utf-8"))
+    jsonschema.validate(document, schema())
+    assert [group["group"] for group in document["groups"]] == ["encode", "latency"]
+    assert document["tokenizers"][0]["name"] == "demo"
+    keys = {
+        (one["library"], one["case"]["bytes"], one["case"].get("state")) for one in document["rows"]
+    }
+    assert ("hf", 200, "warm") in keys
+    assert ("portable", 2000, "fresh") in keys
+    assert "| zhja | 2 KB |" in Path(files["markdown"]).read_text(encoding="utf-8")
+    drawn = sorted(path.name for path in Path(files["plots"]).iterdir())
+    assert drawn == ["demo-latency.svg", "demo-length-buffer.svg", "demo-length-list.svg"]
+    for name in drawn:
+        ET.parse(Path(files["plots"]) / name)
+    assert main(["bench", "--show", files["json"]]) == 0
+    assert "demo: encode: throughput (MB/s)" in capsys.readouterr().out
+    assert main(["bench", "--compare", files["json"], files["json"]]) == 0
+    assert ", 0 changed by more than noise" in capsys.readouterr().out
+
+
+def test_wrong_ids_of_ours_end_it_with_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "record.json")
+    record([row("portable", 1.0), row("peer", 1.0, ids="wrong")]).write(path)
+    assert main(["bench", "--show", path]) == 0
+    record([row("portable", 1.0, ids="wrong"), row("hf", 1.0)]).write(path)
+    assert main(["bench", "--show", path]) == 1
+    assert "not the reference's answers: portable" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--show", "no-such-record.json"],
+        ["--quick", "--json", "no/such/folder/record.json"],
+        ["--quick", "-t", "no-such-file.json.xz"],
+        ["--quick", "-t", "no-such-folder/tokenizer.json"],
+    ],
+)
+def test_errors_are_one_line(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *options]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("pywasmtok: ")
+    assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--groups", "nonsense"], ["--sizes", "0"], ["--corpora", "x"], ["--threads", "a"]],
+)
+def test_wrong_usage(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", *options])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err
+
+
+def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in GROUPS)
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "bench" in capsys.readouterr().out
+
+
+def test_two_tokenizers_never_share_a_name(tmp_path: Path) -> None:
+    files = command._read_all(["builtin:demo", "builtin:demo"], tmp_path)
+    assert [file.name for file in files] == ["demo", "demo-2"]
+
+
+def test_the_records_of_the_project_are_runs_of_this_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def note(arguments: list[str]) -> int:
+        commands.append(arguments)
+        return 0
+
+    monkeypatch.setattr(bench_records, "bench", note)
+    assert bench_records.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert len(commands) == len(bench_records.RUNS)
+    for arguments in commands:
+        options = command._options(arguments)
+        assert options.quick
+        assert options.tokenizer
+        assert options.json.endswith(".json")
+        assert not any(Path(source).is_absolute() for source in options.tokenizer)

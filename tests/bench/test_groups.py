@@ -1,0 +1,181 @@
+"""Every group gives rows, in which a library that lies is found out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.fakes import bench, library, record, row
+from pywasmtok.bench import run
+from pywasmtok.bench.child import ChildFailedError, lines_of
+from pywasmtok.bench.files import TokenizerFile, label
+from pywasmtok.bench.groups import GROUPS, adversarial
+from pywasmtok.bench.groups.latency import percentile
+from pywasmtok.bench.groups.load import proportional
+from pywasmtok.bench.libraries import PEERS, LeftOutError, libraries, load
+from pywasmtok.bench.plan import Plan
+from pywasmtok.bench.rows import Row
+from pywasmtok.bench.run import rows_of
+from pywasmtok.bench.session import Setup
+
+IN_TURNS = [name for name, group in GROUPS.items() if not group.own_children]
+IN_CHILDREN = [name for name, group in GROUPS.items() if group.own_children]
+
+
+def test_there_are_the_groups_that_were_asked_for() -> None:
+    assert len(GROUPS) == 15
+
+
+@pytest.mark.parametrize("group", IN_TURNS)
+def test_a_liar_is_found_and_nobody_else(group: str) -> None:
+    one = bench(group, [library("portable"), library("hf"), library("liar", lie=1)])
+    rows = list(GROUPS[group].run(one))
+    verdicts = {(row.library, row.ids) for row in rows}
+    assert verdicts == {("portable", "equal"), ("hf", "equal"), ("liar", "wrong")}
+    assert all(row.value is not None and row.value > 0 for row in rows)
+    assert all((row.tokenizer, row.group) == ("made-up", group) for row in rows)
+
+
+@pytest.mark.parametrize("group", IN_TURNS)
+def test_figures_have_names_of_their_own(group: str) -> None:
+    rows = list(GROUPS[group].run(bench(group, [library("portable"), library("hf")])))
+    assert len({row.key for row in rows}) == len(rows)
+
+
+@pytest.fixture(scope="module")
+def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
+    file = TokenizerFile.read("builtin:demo", tmp_path_factory.mktemp("bench"))
+    return Setup(file, Plan(corpora=("zhja",)).quick(), only=("portable", "twin", "hf"))
+
+
+@pytest.mark.parametrize("group", IN_TURNS)
+def test_each_group_runs_in_a_process_of_its_own(group: str, setup: Setup) -> None:
+    absent: list[str] = []
+    rows = list(rows_of(setup, group, absent))
+    assert absent == []
+    names = {row.library for row in rows}
+    assert {"portable", "twin"} <= names
+    assert {row.ids for row in rows if row.library in ("portable", "twin")} <= {"equal"}
+
+
+def test_hostile_texts_run_in_processes(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adversarial, "HOSTILE", ("one letter", "joined emoji"))
+    rows = list(rows_of(setup, "adversarial", []))
+    of_ours = [row for row in rows if row.library == "portable"]
+    assert {row.case["input"] for row in of_ours} == {"one letter", "joined emoji"}
+    assert {row.measure.unit for row in of_ours} == {"MB/s", "x"}
+    assert "wrong" not in {row.ids for row in rows}
+    assert {row.library for row in rows} == {"portable", "twin", "hf"}
+
+
+def test_loading_and_memory_run_in_processes(setup: Setup) -> None:
+    setup = replace(setup, only=("portable", "hf"))
+    times = list(rows_of(setup, "load", []))
+    assert {row.case["load of"] for row in times if row.library == "portable"} == {
+        "seen file",
+        "further instance",
+    }
+    if proportional() is None:
+        return
+    states = {row.case["of"] for row in rows_of(setup, "memory", []) if row.library == "portable"}
+    assert len(states) == 4
+
+
+def test_a_child_that_takes_too_long_is_stopped(setup: Setup) -> None:
+    job = {"setup": setup.as_json(), "library": "portable", "kind": "spaces", "sizes": [64]}
+    with pytest.raises(ChildFailedError, match=r"over 0\.01 s"):
+        list(lines_of("hostile", job, seconds=0.01))
+
+
+def test_a_child_that_dies_is_reported() -> None:
+    with pytest.raises(ChildFailedError, match="ended with status 1"):
+        list(lines_of("no such task", {}))
+
+
+def test_a_setup_survives_the_way_to_a_child(setup: Setup) -> None:
+    assert Setup.from_json(setup.as_json()) == setup
+
+
+def test_absent_libraries_are_named_and_left_out(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fastokens", "gigatoken", "tiktoken"):
+        monkeypatch.setitem(sys.modules, name, None)
+    found, reasons = libraries(setup.file, [])
+    assert [one.name for one in found] == ["hf", "hf-fast"]
+    assert [reason.partition(":")[0] for reason in reasons] == [
+        "fastokens",
+        "gigatoken",
+        "tiktoken",
+    ]
+
+
+def test_a_library_that_cannot_be_tried_out_is_left_out(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decode(_: object) -> str:
+        raise BaseException("panicked")
+
+    broken = replace(library("hf"), decode=decode)
+    monkeypatch.setitem(PEERS, "hf", lambda _: [broken])
+    with pytest.raises(LeftOutError, match=r"hf: .*panicked"):
+        load("hf", setup.file, [])
+
+
+def test_tokenizers_have_short_names(tmp_path: Path) -> None:
+    folder = tmp_path / "llama"
+    folder.mkdir()
+    (folder / "tokenizer.json.xz").write_bytes(b"")
+    (folder / "small.model").write_bytes(b"")
+    assert label(str(folder / "tokenizer.json.xz")) == "llama"
+    assert label(str(folder / "small.model")) == "small"
+    assert label("builtin:demo") == "demo"
+    assert label("org/name") == "org-name"
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    values = [float(n) for n in range(100, 0, -1)]
+    assert [percentile(values, share) for share in (0.5, 0.9, 0.99)] == [51, 91, 100]
+    assert percentile([7.0], 0.99) == 7.0
+
+
+def test_a_run_that_is_interrupted_keeps_what_it_has(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows(*_: object) -> Iterator[Row]:
+        yield row("portable", 1.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "rows_of", rows)
+    kept = record([], groups=[])
+    run.run_all(kept, setup, [setup.file], ["encode", "batch"], lambda _: None)
+    assert len(kept.rows) == 1
+    assert [(one["group"], one["failure"]) for one in kept.groups] == [
+        ("encode", "was interrupted")
+    ]
+
+
+def test_without_a_peer_that_failed_a_group_is_run_again(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[list[str]] = []
+
+    def lines(_: str, job: Any) -> Iterator[dict[str, Any]]:
+        jobs.append(list(job["without"]))
+        yield {"row": row("portable", 1.0).as_json()}
+        if not job["without"]:
+            yield {"failed": "hf", "why": "hf: panicked"}
+        else:
+            yield {"row": row("portable", 2.0).as_json()}
+
+    monkeypatch.setattr(run, "lines_of", lines)
+    kept = record([], groups=[])
+    run.run_all(kept, setup, [setup.file], ["encode"], lambda _: None)
+    assert jobs == [[], ["hf"]]
+    assert [one.value for one in kept.rows] == [2.0]
+    assert kept.absent == ["demo: hf: panicked (in encode)"]
