@@ -76,14 +76,15 @@ class Encoding(Sequence[int]):
     @property
     def buffer(self) -> memoryview:
         """The ids as a read-only memoryview of format `I`."""
-        return view(self._data)
+        # `view`, written out: the call would cost more than what it does.
+        return memoryview(self._data).cast("I")
 
     @property
     def ids(self) -> list[int]:
         """The ids as a list, made once."""
         ids = self._list
         if ids is None:
-            ids = self._list = view(self._data).tolist()
+            ids = self._list = memoryview(self._data).cast("I").tolist()
         return ids
 
     def numpy(self) -> NDArray[numpy.uint32]:

@@ -39,7 +39,8 @@ def _function(name: str, result: Any, *parameters: Any) -> Any:
     return ctypes.CFUNCTYPE(result, *parameters)(address_of(getattr(ffi.dll, name)))
 
 
-_call_unchecked: Final = _function("wasmtime_func_call_unchecked", _pointer, *(_pointer,) * 5)
+# Without types of parameters: nothing is converted, so `argument` has to have done it before.
+_call_unchecked: Final = _function("wasmtime_func_call_unchecked", _pointer)
 _memory_data: Final = _function("wasmtime_memory_data", _pointer, _pointer, _pointer)
 _memory_size: Final = _function("wasmtime_memory_data_size", ctypes.c_size_t, _pointer, _pointer)
 _set_deadline: Final = _function(
@@ -73,6 +74,11 @@ def export(store: wasmtime.Store, instance: wasmtime.Instance, name: str) -> Any
     return item
 
 
+def argument(address: int) -> Any:
+    """An address (or a size) as ctypes hands it over; made once, it costs calls nothing."""
+    return _pointer.from_param(address)
+
+
 class Call:
     """One function of an instance with slots of its own, in which arguments stay between calls.
 
@@ -90,10 +96,10 @@ class Call:
         # Answers the address of an error, or None; a trap is left in `calls.trap`.
         self.run: Callable[[], int | None] = partial(
             _call_unchecked,
-            calls.context,
-            _pointer(ctypes.addressof(item.of.func)),
-            _pointer(ctypes.addressof(cells)),
-            _pointer(max(slots, 1)),
+            argument(address_of(calls.context)),
+            argument(ctypes.addressof(item.of.func)),
+            argument(ctypes.addressof(cells)),
+            argument(max(slots, 1)),
             calls.trap_cell,
         )
 
@@ -108,7 +114,7 @@ class Calls:
         self.instance = instance
         self.context = _pointer(address_of(store._context()))
         self._cell = ctypes.c_uint64(0)
-        self.trap_cell = _pointer(ctypes.addressof(self._cell))
+        self.trap_cell = argument(ctypes.addressof(self._cell))
         # Stays set after a trap until somebody clears it: `failure` does.
         self.trap = memoryview(self._cell).cast("B").cast("Q")
 

@@ -20,9 +20,15 @@ pub struct Batch {
     slots: [u32; SIZE],
     /// Where each piece is: the start below, the end above.
     spans: [u64; SIZE],
-    /// What the cache knows: up to three ids, and how many.
-    answers: [Wide; SIZE],
     queued: usize,
+    /// The ids of the pieces that the cache knows, one behind the other. A store of fixed width is
+    /// one instruction, while growing a `Vec` by one to three ids each time is a call. A store
+    /// writes four lanes, of which at most three are ids.
+    ids: [u32; 3 * SIZE + 1],
+    filled: usize,
+    /// Where the others are.
+    misses: [Miss; SIZE],
+    missed: usize,
     /// Nobody reads it; without it the touching would be optimised away.
     touched: Wide,
 }
@@ -33,10 +39,34 @@ impl Default for Batch {
             keys: [Key::default(); SIZE],
             slots: [0; SIZE],
             spans: [0; SIZE],
-            answers: [Wide::default(); SIZE],
             queued: 0,
+            ids: [0; 3 * SIZE + 1],
+            filled: 0,
+            misses: [Miss::default(); SIZE],
+            missed: 0,
             touched: Wide::default(),
         }
+    }
+}
+
+/// A piece that the cache did not know at once, and how many ids come before those of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Miss(u32);
+
+impl Miss {
+    #[inline(always)]
+    fn new(at: usize, filled: usize) -> Self {
+        Self(at as u32 | (filled as u32) << 16)
+    }
+
+    #[inline(always)]
+    pub fn at(self) -> usize {
+        self.0 as usize & MASK
+    }
+
+    #[inline(always)]
+    pub fn filled(self) -> usize {
+        self.0 as usize >> 16
     }
 }
 
@@ -71,8 +101,10 @@ impl Batch {
     /// Asks the cache for all of them.
     #[inline(always)]
     pub fn look_up(&mut self, cache: &PieceCache) {
+        (self.filled, self.missed) = (0, 0);
         let Some(table) = cache.table() else {
-            self.answers = [Wide::default(); SIZE];
+            self.missed = self.count();
+            self.misses = std::array::from_fn(|at| Miss::new(at, 0));
             return;
         };
         let mut touched = Wide::default();
@@ -83,14 +115,32 @@ impl Batch {
             }
         }
         self.touched = touched;
+        let (mut filled, mut missed) = (0, 0);
         for at in 0..self.count() {
-            self.answers[at] = table.answer(self.keys[at], self.slots[at]);
+            let answer = table.answer(self.keys[at], self.slots[at]);
+            if let Some(place) = self.ids.get_mut(filled..).and_then(<[u32]>::first_chunk_mut) {
+                answer.store(place);
+            }
+            self.misses[missed & MASK] = Miss::new(at, filled);
+            let count = answer.last_lane() as usize;
+            filled += count;
+            missed += usize::from(count == 0);
         }
+        (self.filled, self.missed) = (filled, missed);
     }
 
-    #[inline(always)]
-    pub fn answer(&self, at: usize) -> Wide {
-        self.answers[at & MASK]
+    /// Ids of pieces that the cache knows.
+    pub fn ids(&self, from: usize, to: usize) -> &[u32] {
+        self.ids.get(from..to).unwrap_or_default()
+    }
+
+    /// How many ids the cache knows.
+    pub fn filled(&self) -> usize {
+        self.filled
+    }
+
+    pub fn misses(&self) -> &[Miss] {
+        self.misses.get(..self.missed).unwrap_or_default()
     }
 
     pub fn key(&self, at: usize) -> Key {
@@ -130,16 +180,24 @@ mod tests {
             }
             batch.look_up(&cache);
             assert_eq!(batch.count(), expected.len());
+            let (mut ids, mut misses) = (Vec::new(), Vec::new());
             for (at, key) in expected.into_iter().enumerate() {
-                let (ids, count) = cache.short(key);
-                assert_eq!((batch.answer(at).lanes(), batch.key(at)), (ids, key));
-                assert_eq!(batch.answer(at).last_lane() as usize, count);
-                assert_eq!(batch.span(at).0, at);
-                known += count;
+                let (known, count) = cache.short(key);
+                if count == 0 {
+                    misses.push((at, ids.len()));
+                }
+                ids.extend_from_slice(&known[..count]);
+                assert_eq!((batch.span(at).0, batch.key(at)), (at, key));
             }
+            assert_eq!(batch.ids(0, batch.filled()), ids);
+            let missed: Vec<_> = batch.misses().iter().map(|m| (m.at(), m.filled())).collect();
+            assert_eq!(missed, misses);
+            known += ids.len();
         }
         assert!(known > 5000, "{known}");
+        batch.clear();
+        batch.push(Key::new(b"a", 0, 1), 0, 1);
         batch.look_up(&PieceCache::none());
-        assert_eq!(batch.answer(0), Wide::default());
+        assert_eq!((batch.misses().len(), batch.filled()), (1, 0));
     }
 }

@@ -1,31 +1,21 @@
 //! The way of bytes: pieces of raw text, a cache in front, and merges that start from bytes.
 
-use super::batch::{self, Batch};
+use super::batch::Batch;
 use super::cache::PieceCache;
 use super::key::{Key, REACH};
 use super::merge::{fits_short, Merger, Short, SHORT};
-use super::pairs::PairTable;
+use super::missed::Missed;
+use super::pairs::{PairTable, PACKED_IDS};
 use super::{Bpe, BpeScratch};
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::split::scan::{PieceScan, WINDOW};
 use crate::vocab::Vocab;
 
-/// The ids of one batch: a store of fixed width is one instruction, while growing a `Vec` by one to
-/// three ids each time is a call. A store writes four lanes, of which at most three are ids.
-const BLOCK: usize = 3 * batch::SIZE + 1;
-
-#[derive(Debug)]
-pub struct Block([u32; BLOCK]);
-
-impl Default for Block {
-    fn default() -> Self {
-        Self([0; BLOCK])
-    }
-}
-
 #[derive(Debug)]
 pub struct ByteUnits {
     ids: [u32; 256],
+    /// Whether all of them can be asked for in a table of packed slots.
+    pub are_packed: bool,
     /// Ranks of all pairs of bytes: the first round of every merge asks for nothing else.
     first_ranks: Vec<u32>,
 }
@@ -42,7 +32,8 @@ impl ByteUnits {
                 None => return None,
             };
         }
-        let mut units = Self { ids, first_ranks: Vec::new() };
+        let are_packed = ids.iter().all(|id| *id < PACKED_IDS);
+        let mut units = Self { ids, are_packed, first_ranks: Vec::new() };
         units.rank_first_round(pairs);
         Some(units)
     }
@@ -71,6 +62,12 @@ impl ByteUnits {
             short.for_each(|id, _| out.push(id));
             return last;
         }
+        if fits && piece.len() < 32 {
+            let mut short = self.short::<32>(piece);
+            let last = short.merge(pairs);
+            short.for_each(|id, _| out.push(id));
+            return last;
+        }
         if fits && piece.len() <= SHORT {
             let mut short = self.short::<64>(piece);
             let last = short.merge(pairs);
@@ -92,13 +89,13 @@ impl ByteUnits {
         Short::new(piece.iter().map(|&byte| self.id(byte)), first_rank)
     }
 
-    #[inline]
-    fn id(&self, byte: u8) -> u32 {
+    #[inline(always)]
+    pub fn id(&self, byte: u8) -> u32 {
         self.ids[usize::from(byte)]
     }
 
-    #[inline]
-    fn first_rank(&self, left: u8, right: u8) -> u32 {
+    #[inline(always)]
+    pub fn first_rank(&self, left: u8, right: u8) -> u32 {
         let at = usize::from(left) << 8 | usize::from(right);
         self.first_ranks.get(at).copied().unwrap_or(super::pairs::NONE)
     }
@@ -169,25 +166,23 @@ impl Bpe {
     #[inline(never)]
     fn settle(&self, scratch: &mut BpeScratch, text: &[u8], out: &mut Vec<u32>) {
         let Some(bytes) = &self.bytes else { return };
-        let BpeScratch { merger, cache, batch, block, .. } = scratch;
+        let BpeScratch { merger, cache, batch, missed, .. } = scratch;
         batch.look_up(cache);
-        let mut filled = 0;
-        for at in 0..batch.count() {
-            let answer = batch.answer(at);
-            if let Some(place) = block.0.get_mut(filled..).and_then(<[u32]>::first_chunk_mut) {
-                answer.store(place);
-            }
-            let count = answer.last_lane() as usize;
-            filled += count;
-            if count == 0 {
-                out.extend_from_slice(block.0.get(..filled).unwrap_or_default());
-                filled = 0;
-                let (start, end) = batch.span(at);
-                let piece = text.get(start..end).unwrap_or_default();
-                self.encode_missed(bytes, merger, cache, batch.key(at), piece, out);
+        let mut copied = 0;
+        for misses in batch.misses().chunks(Missed::ROOM) {
+            missed.prepare(self, bytes, cache, batch, text, misses);
+            for (n, miss) in misses.iter().enumerate() {
+                out.extend_from_slice(batch.ids(copied, miss.filled()));
+                copied = miss.filled();
+                let key = batch.key(miss.at());
+                if !missed.take(n, cache, key, out) {
+                    let (start, end) = batch.span(miss.at());
+                    let piece = text.get(start..end).unwrap_or_default();
+                    self.encode_missed(bytes, merger, cache, key, piece, out);
+                }
             }
         }
-        out.extend_from_slice(block.0.get(..filled).unwrap_or_default());
+        out.extend_from_slice(batch.ids(copied, batch.filled()));
         batch.clear();
     }
 
@@ -206,13 +201,19 @@ impl Bpe {
             return;
         }
         let before = out.len();
-        match self.strays.id(key, piece) {
+        match self.whole(key, piece) {
             Some(id) => out.push(id),
             None => {
                 bytes.merge(&self.pairs, merger, piece, out);
             }
         }
         cache.remember(key, piece, out.get(before..).unwrap_or_default());
+    }
+
+    /// The id of a piece that is known to be one token.
+    #[inline]
+    pub fn whole(&self, key: Key, piece: &[u8]) -> Option<u32> {
+        self.known.id(key, piece.len()).or_else(|| self.strays.id(key, piece))
     }
 }
 

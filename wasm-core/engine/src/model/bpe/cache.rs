@@ -123,7 +123,7 @@ impl PieceCache {
     /// Looks for a short piece again, and now also in the place beside its own, from where it moves
     /// home. An answer without ids: in the other table, if anywhere.
     #[inline]
-    fn second_look(&mut self, key: Key) -> Option<Wide> {
+    pub fn second_look(&mut self, key: Key) -> Option<Wide> {
         let slot = slot(key) as usize;
         let Line(line) = self.short.get_mut(slot >> 1)?;
         let (home, beside) = (slot & 1, slot & 1 ^ 1);
@@ -155,6 +155,17 @@ impl PieceCache {
         }
         self.put(ShortEntry { key, answer: Wide::load_lanes(&lanes) });
         true
+    }
+
+    /// Remembers a short piece by its key alone.
+    pub fn remember_key(&mut self, key: Key, ids: &[u32]) {
+        let bytes = key.bytes();
+        self.remember(key, bytes.get(..key.length()).unwrap_or_default(), ids);
+    }
+
+    /// Remembers up to three ids of a short piece, with their number behind them.
+    pub fn insert_answer(&mut self, key: Key, answer: Wide) {
+        self.put(ShortEntry { key, answer });
     }
 
     /// The newest is at home; what it finds there moves aside.

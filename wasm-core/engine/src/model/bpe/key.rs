@@ -56,6 +56,23 @@ impl Key {
         Self::of_window(&window, piece.len())
     }
 
+    /// How many bytes the piece has; one more than [`MAX_KEY`] where it has no key of its own.
+    #[inline(always)]
+    pub fn length(self) -> usize {
+        (self.0.words().1 >> 56) as usize
+    }
+
+    pub fn bytes(self) -> [u8; REACH] {
+        let (low, high) = self.0.words();
+        (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
+    }
+
+    #[inline(always)]
+    pub fn is_short_ascii(self) -> bool {
+        let (low, high) = self.0.words();
+        (low | high) & 0x8080_8080_8080_8080 == 0 && high >> 56 <= MAX_KEY as u64
+    }
+
     /// A number of 64 bits, of which the upper ones are mixed best.
     #[inline(always)]
     pub fn hash(self) -> u64 {

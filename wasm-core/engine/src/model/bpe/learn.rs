@@ -30,6 +30,8 @@ pub struct Learned {
     /// Tokens that merging their text does not lead to: a model that looks whole pieces up first
     /// finds them all the same.
     pub strays: HashMap<Vec<u8>, u32>,
+    /// Short texts that are encoded as one token.
+    pub known: Vec<(Key, u32)>,
 }
 
 /// Leaves only the merges that can happen in `merges` and `pairs`, whose ranks are still places in
@@ -65,10 +67,14 @@ pub fn learn(
         if ignore_merges && ids != [id] {
             learned.strays.insert(piece.clone(), id);
         }
+        let key = Key::new(&piece, 0, piece.len());
+        if piece.len() <= MAX_KEY && (ignore_merges || ids == [id]) {
+            learned.known.push((key, id));
+        }
         if id < SEEDED && piece.len() <= MAX_KEY {
             let whole = [id];
             let ids = if ignore_merges { &whole[..] } else { &ids[..] };
-            learned.seed.insert_short(Key::new(&piece, 0, piece.len()), ids);
+            learned.seed.insert_short(key, ids);
         }
     }
     if texts_are_told_apart_by_id(vocab) {

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Pieces of up to this many symbols take the short way.
-pub const SHORT: usize = 32;
+pub const SHORT: usize = 63;
 
 /// Ranks have to fit beside the number of a lane; longer lists of merges go the long way.
 const LANE_BITS: u32 = 6;
@@ -165,9 +165,22 @@ pub fn fits_short(pairs: &PairTable) -> bool {
     pairs.bound() <= SHORT_RANKS
 }
 
+/// Orders by rank, and pairs of equal rank from left to right.
 #[inline(always)]
-fn in_order(rank: u32, lane: usize) -> u32 {
+pub fn in_order(rank: u32, lane: usize) -> u32 {
     rank << LANE_BITS | lane as u32
+}
+
+/// `None` where no pair merges.
+#[inline(always)]
+pub fn rank_of(order: u32) -> Option<u32> {
+    let rank = order >> LANE_BITS;
+    (rank != NONE >> LANE_BITS).then_some(rank)
+}
+
+#[inline(always)]
+pub fn lane_of(order: u32) -> usize {
+    (order & ((1 << LANE_BITS) - 1)) as usize
 }
 
 #[inline]
@@ -251,10 +264,7 @@ impl<const LANES: usize> Short<LANES> {
     #[inline(always)]
     pub fn step(&mut self, pairs: &PairTable) -> Option<Change> {
         let lowest = lowest(&self.order);
-        let (best, at) = (lowest >> LANE_BITS, lowest as usize & Self::MASK);
-        if best == NONE >> LANE_BITS {
-            return None;
-        }
+        let (best, at) = (rank_of(lowest)?, lane_of(lowest) & Self::MASK);
         let product = pairs.product(best);
         let right = self.next[at] as usize & Self::MASK;
         let after = self.next[right] as usize & Self::MASK;

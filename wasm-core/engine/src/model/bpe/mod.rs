@@ -8,10 +8,13 @@
 pub mod batch;
 pub mod bytes;
 pub mod cache;
+pub mod group;
 pub mod joins;
 pub mod key;
+pub mod known;
 pub mod learn;
 pub mod merge;
+pub mod missed;
 pub mod pairs;
 pub mod queue;
 pub mod strays;
@@ -22,14 +25,15 @@ use super::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
 use batch::Batch;
-use bytes::{Block, ByteUnits};
+use bytes::ByteUnits;
 use cache::PieceCache;
 use joins::Joins;
 use key::Key;
+use known::Known;
 use learn::Learned;
 use merge::Merger;
+use missed::Missed;
 use pairs::PairTable;
-use std::collections::HashMap;
 use strays::Strays;
 use units::{Symbol, Units};
 
@@ -41,6 +45,7 @@ pub struct Bpe {
     /// `None` where single bytes are missing from the vocabulary, so that the way of bytes would
     /// have to know about unknown ones.
     bytes: Option<ByteUnits>,
+    known: Known,
     strays: Strays,
     /// `None` where a piece has to be merged as a whole.
     joins: Option<Joins>,
@@ -56,7 +61,7 @@ pub struct BpeScratch {
     symbols: Vec<Symbol>,
     cache: PieceCache,
     batch: Box<Batch>,
-    block: Box<Block>,
+    missed: Box<Missed>,
 }
 
 impl Bpe {
@@ -83,13 +88,15 @@ impl Bpe {
         };
         let joins = if bytes.is_some() { None } else { Joins::new(&definition) };
         let Definition { vocab, mut merges, ignore_merges, .. } = definition;
-        let Learned { seed, strays } = match &mut bytes {
+        let Learned { seed, mut strays, known } = match &mut bytes {
             Some(bytes) => learn::learn(&vocab, &mut merges, &mut pairs, bytes, ignore_merges),
             None if joins.is_some() => Learned::default(),
-            None => Learned { seed: PieceCache::none(), strays: HashMap::new() },
+            None => Learned { seed: PieceCache::none(), ..Learned::default() },
         };
+        let known = Known::new(&known);
+        strays.retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
         let strays = Strays::new(strays);
-        Self { vocab, pairs, units, bytes, strays, joins, ignore_merges, seed }
+        Self { vocab, pairs, units, bytes, known, strays, joins, ignore_merges, seed }
     }
 
     pub fn scratch(&self) -> BpeScratch {
@@ -98,7 +105,7 @@ impl Bpe {
             symbols: Vec::new(),
             cache: self.seed.clone(),
             batch: Box::default(),
-            block: Box::default(),
+            missed: Box::default(),
         }
     }
 

@@ -16,6 +16,8 @@ use crate::definition::Merge;
 pub const NONE: u32 = u32::MAX;
 
 const ID_BITS: u32 = 20;
+/// Ids of packed slots are below: so a pair with [`NONE`] is no pair of a slot, and not "empty".
+pub const PACKED_IDS: u32 = (1 << ID_BITS) - (1 << 12);
 const RANK_BITS: u32 = 64 - 2 * ID_BITS;
 const EMPTY: u64 = u64::MAX;
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -77,9 +79,9 @@ impl PairTable {
     /// Whether all ids and ranks fit a packed slot; the all-ones pattern stays free for "empty".
     fn packs(merges: &[Merge]) -> bool {
         let widest = merges.iter().map(|m| m.left.max(m.right)).max().unwrap_or(0);
-        let product = merges.iter().map(|m| m.product as usize).max().unwrap_or(0);
-        let ranks = merges.len().max(product);
-        widest < (1 << ID_BITS) - 1 && ranks < (1 << RANK_BITS) - 1
+        let product = merges.iter().map(|m| m.product).max().unwrap_or(0);
+        let ranks = merges.len().max(product as usize);
+        widest.max(product) < PACKED_IDS && ranks < (1 << RANK_BITS) - 1
     }
 
     fn with(merges: &[Merge], packed: bool, product_is_rank: bool) -> Self {
@@ -178,6 +180,82 @@ impl PairTable {
     /// One more than the largest rank.
     pub fn bound(&self) -> usize {
         self.bound as usize
+    }
+}
+
+/// A question to a table: the pair, and the slot where the search begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    key: u64,
+    home: u32,
+}
+
+impl Asked {
+    pub const NONE: Self = Self { key: EMPTY, home: 0 };
+}
+
+/// A table whose slots are packed, for asking first and looking at the answer later. Without the
+/// filter: where waiting is shared among many, another load in front of the one that decides only
+/// makes the wait longer.
+#[derive(Clone, Copy)]
+pub struct Packed<'a> {
+    slots: &'a [u64],
+    shift: u32,
+    products: &'a [u32],
+}
+
+impl PairTable {
+    #[inline]
+    pub fn packed(&self) -> Option<Packed<'_>> {
+        match &self.slots {
+            Slots::Packed { slots, shift } => {
+                Some(Packed { slots, shift: *shift, products: &self.products })
+            }
+            Slots::Wide { .. } => None,
+        }
+    }
+}
+
+impl Packed<'_> {
+    /// Either id may be [`NONE`], which merges with nothing.
+    #[inline(always)]
+    pub fn ask(self, left: u32, right: u32) -> Asked {
+        let home = home(pair_hash(left, right), self.shift) as u32;
+        // At the ends of a piece there is nothing to wait for: one slot, always near, serves.
+        let home = if left.max(right) == NONE { 0 } else { home };
+        Asked { key: packed_key(left, right), home }
+    }
+
+    /// Some bits of the answer, for whoever wants nothing but to have it near.
+    #[inline(always)]
+    pub fn touch(self, asked: Asked) -> u64 {
+        self.slots.get(asked.home as usize).copied().unwrap_or_default()
+    }
+
+    /// The rank at which the pair merges, or [`NONE`].
+    #[inline(always)]
+    pub fn answer(self, asked: Asked) -> u32 {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = asked.home as usize;
+        while let Some(&slot) = self.slots.get(at) {
+            let difference = slot ^ asked.key;
+            if difference < 1 << RANK_BITS {
+                return difference as u32;
+            }
+            if slot == EMPTY {
+                break;
+            }
+            at = (at + 1) & mask;
+        }
+        NONE
+    }
+
+    #[inline(always)]
+    pub fn product(self, rank: u32) -> u32 {
+        if self.products.is_empty() {
+            return rank;
+        }
+        self.products.get(rank as usize).copied().unwrap_or(NONE)
     }
 }
 

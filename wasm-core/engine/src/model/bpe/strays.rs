@@ -8,6 +8,7 @@ use std::collections::HashMap;
 pub struct Strays {
     ids: HashMap<Vec<u8>, u32>,
     marks: Vec<u64>,
+    shortest: usize,
 }
 
 impl Strays {
@@ -19,11 +20,15 @@ impl Strays {
                 *word |= bit;
             }
         }
-        Self { ids, marks }
+        let shortest = ids.keys().map(Vec::len).min().unwrap_or(usize::MAX);
+        Self { ids, marks, shortest }
     }
 
     #[inline]
     pub fn id(&self, key: Key, piece: &[u8]) -> Option<u32> {
+        if piece.len() < self.shortest {
+            return None;
+        }
         let (word, bit) = place(key, self.marks.len());
         match self.marks.get(word) {
             Some(word) if word & bit != 0 => self.ids.get(piece).copied(),
