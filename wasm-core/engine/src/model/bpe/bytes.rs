@@ -2,10 +2,11 @@
 
 use super::batch::Batch;
 use super::cache::PieceCache;
-use super::key::{Key, REACH};
+use super::key::{Key, MAX_KEY, REACH};
 use super::merge::{fits_short, Merger, Short, SHORT};
 use super::missed::Missed;
 use super::pairs::{PairTable, PACKED_IDS};
+use super::segments::{self, Segments};
 use super::{Bpe, BpeScratch};
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::split::scan::{PieceScan, WINDOW};
@@ -89,6 +90,11 @@ impl ByteUnits {
         Short::new(piece.iter().map(|&byte| self.id(byte)), first_rank)
     }
 
+    /// The ids of the bytes below 0x80.
+    pub fn ascii(&self) -> &[u32] {
+        self.ids.get(..0x80).unwrap_or_default()
+    }
+
     #[inline(always)]
     pub fn id(&self, byte: u8) -> u32 {
         self.ids[usize::from(byte)]
@@ -105,6 +111,22 @@ impl Bpe {
     /// Whether [`Bpe::encode_pieces`] can be used.
     pub fn serves_bytes(&self) -> bool {
         self.bytes.is_some()
+    }
+
+    /// Whether characters of several bytes are merged as wholes.
+    pub fn serves_chars(&self) -> bool {
+        self.atoms.is_some()
+    }
+
+    /// The ids of a piece without caches and whole characters; for those who compare.
+    pub fn merge_bytes(&self, piece: &[u8], out: &mut Vec<u32>) {
+        let Some(bytes) = &self.bytes else { return };
+        match self.strays.id(Key::new(piece, 0, piece.len()), piece) {
+            Some(id) => out.push(id),
+            None => {
+                bytes.merge(&self.pairs, &mut Merger::default(), piece, out);
+            }
+        }
     }
 
     /// Encodes all pieces that `scan` cuts `text` into.
@@ -166,7 +188,7 @@ impl Bpe {
     #[inline(never)]
     fn settle(&self, scratch: &mut BpeScratch, text: &[u8], out: &mut Vec<u32>) {
         let Some(bytes) = &self.bytes else { return };
-        let BpeScratch { merger, cache, batch, missed, .. } = scratch;
+        let BpeScratch { merger, cache, batch, missed, segments, .. } = scratch;
         batch.look_up(cache);
         let mut copied = 0;
         for misses in batch.misses().chunks(Missed::ROOM) {
@@ -177,8 +199,8 @@ impl Bpe {
                 let key = batch.key(miss.at());
                 if !missed.take(n, cache, key, out) {
                     let (start, end) = batch.span(miss.at());
-                    let piece = text.get(start..end).unwrap_or_default();
-                    self.encode_missed(bytes, merger, cache, key, piece, out);
+                    let place = Place { key, text, start, end };
+                    self.encode_missed(bytes, merger, cache, segments, place, out);
                 }
             }
         }
@@ -193,21 +215,30 @@ impl Bpe {
         bytes: &ByteUnits,
         merger: &mut Merger,
         cache: &mut PieceCache,
-        key: Key,
-        piece: &[u8],
+        segments: &mut Segments,
+        place: Place<'_>,
         out: &mut Vec<u32>,
     ) {
-        if cache.recall(key, piece, out) {
+        let Place { key, text, start, end } = place;
+        let piece = text.get(start..end).unwrap_or_default();
+        let remembered = !is_long_han_or_kana(piece);
+        if remembered && cache.recall(key, piece, out) {
             return;
         }
         let before = out.len();
-        match self.whole(key, piece) {
-            Some(id) => out.push(id),
-            None => {
+        match (self.whole(key, piece), &self.atoms) {
+            (Some(id), _) => out.push(id),
+            (None, Some(atoms)) if !piece.is_ascii() => {
+                let model = segments::Model { pairs: &self.pairs, bytes, atoms };
+                segments.encode(model, merger, text, start..end, out);
+            }
+            _ => {
                 bytes.merge(&self.pairs, merger, piece, out);
             }
         }
-        cache.remember(key, piece, out.get(before..).unwrap_or_default());
+        if remembered {
+            cache.remember(key, piece, out.get(before..).unwrap_or_default());
+        }
     }
 
     /// The id of a piece that is known to be one token.
@@ -215,6 +246,23 @@ impl Bpe {
     pub fn whole(&self, key: Key, piece: &[u8]) -> Option<u32> {
         self.known.id(key, piece.len()).or_else(|| self.strays.id(key, piece))
     }
+}
+
+/// A piece that was looked up in vain.
+struct Place<'a> {
+    key: Key,
+    text: &'a [u8],
+    start: usize,
+    end: usize,
+}
+
+/// Such a piece is seldom seen again, but its parts are.
+#[inline]
+fn is_long_han_or_kana(piece: &[u8]) -> bool {
+    let is_lead = |byte: &u8| matches!(byte, 0xE3..=0xE9);
+    // The first character, or the one behind a blank or behind punctuation of three bytes.
+    piece.len() > MAX_KEY
+        && piece.first_chunk().is_some_and(|[a, b, _, c]| [a, b, c].into_iter().any(is_lead))
 }
 
 /// What [`queue_window`] looks at: a window, and what follows the last start in it.

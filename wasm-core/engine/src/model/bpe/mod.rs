@@ -5,7 +5,9 @@
 //! *bytes* is for byte-level vocabularies: it starts from the raw bytes, before they were spelled in
 //! the byte alphabet, and remembers pieces in a `cache`.
 
+pub mod atoms;
 pub mod batch;
+pub mod borders;
 pub mod bytes;
 pub mod cache;
 pub mod group;
@@ -17,6 +19,7 @@ pub mod merge;
 pub mod missed;
 pub mod pairs;
 pub mod queue;
+pub mod segments;
 pub mod strays;
 pub mod units;
 pub mod wide;
@@ -24,6 +27,7 @@ pub mod wide;
 use super::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
+use atoms::CharAtoms;
 use batch::Batch;
 use bytes::ByteUnits;
 use cache::PieceCache;
@@ -34,6 +38,7 @@ use learn::Learned;
 use merge::Merger;
 use missed::Missed;
 use pairs::PairTable;
+use segments::Segments;
 use strays::Strays;
 use units::{Symbol, Units};
 
@@ -46,6 +51,8 @@ pub struct Bpe {
     /// have to know about unknown ones.
     bytes: Option<ByteUnits>,
     known: Known,
+    /// `None` where all pieces are merged from bytes.
+    atoms: Option<CharAtoms>,
     strays: Strays,
     /// `None` where a piece has to be merged as a whole.
     joins: Option<Joins>,
@@ -62,6 +69,7 @@ pub struct BpeScratch {
     cache: PieceCache,
     batch: Box<Batch>,
     missed: Box<Missed>,
+    segments: Box<Segments>,
 }
 
 impl Bpe {
@@ -96,7 +104,8 @@ impl Bpe {
         let known = Known::new(&known);
         strays.retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
         let strays = Strays::new(strays);
-        Self { vocab, pairs, units, bytes, known, strays, joins, ignore_merges, seed }
+        let atoms = bytes.as_ref().and_then(|bytes| CharAtoms::new(&vocab, &merges, &pairs, bytes));
+        Self { vocab, pairs, units, bytes, known, atoms, strays, joins, ignore_merges, seed }
     }
 
     pub fn scratch(&self) -> BpeScratch {
@@ -106,6 +115,7 @@ impl Bpe {
             cache: self.seed.clone(),
             batch: Box::default(),
             missed: Box::default(),
+            segments: Box::new(Segments::new(self.atoms.is_some())),
         }
     }
 

@@ -30,8 +30,7 @@ impl<const DIGITS: usize, const MARKS: bool, const LONG_S: bool> PieceScan
 
     #[inline(always)]
     fn starts(&self, window: &[u8; WINDOW]) -> u64 {
-        // No ASCII character is a mark.
-        window::starts::<DIGITS, false>(window)
+        window::starts::<DIGITS, false, MARKS>(window)
     }
 
     #[inline]

@@ -8,7 +8,10 @@ use super::chars::{
     char_at, decode, run_of_newlines, run_of_numbers, run_of_spaces, Char, LETTER, MARK, NEWLINE,
     NUMBER, SPACE, SYMBOL,
 };
-use super::{gap_end, runs, MatchScan, PieceScan};
+use super::lanes::Block;
+use super::wide::{self, Family};
+use super::window::{below_lowest, grouped, known_spaces, run_of};
+use super::{gap_end, runs, MatchScan, PieceScan, WINDOW};
 
 /// `IN_PARTS`: the text is first cut at the borders of `\p{N}{1,3}` and of `[一-龥぀-ゟ゠-ヿ]+`,
 /// as the files have it, and the pattern above then sees one part at a time.
@@ -111,6 +114,57 @@ impl<const IN_PARTS: bool> MatchScan for DeepSeek<IN_PARTS> {
 }
 
 impl<const IN_PARTS: bool> PieceScan for DeepSeek<IN_PARTS> {
+    const HAS_WINDOWS: bool = IN_PARTS;
+
+    /// The algebra of [`super::window`], with the borders of parts: nothing goes on behind one, and
+    /// white space in front of one ends there.
+    #[inline(always)]
+    fn starts(&self, window: &[u8; WINDOW]) -> u64 {
+        if !IN_PARTS {
+            return 1;
+        }
+        let block = Block::load(window);
+        let wide = wide::masks(window, block.high(), Family::Parts);
+        // Of ASCII only control characters are neither matched nor in a part of their own.
+        let all_spaces = block.in_range(0, b'\t', b'\r') | block.in_range(0, b' ', b' ');
+        let controls = block.in_range(0, 0, 0x1F) & !all_spaces | block.in_range(0, 0x7F, 0x7F);
+        let valid = below_lowest(controls | wide.unknown);
+        let ascii_letters = block.in_range(0x20, b'a', b'z') & valid;
+        let letters = ascii_letters | wide.letters & valid;
+        let numbers = block.in_range(0, b'0', b'9') & valid;
+        let kana_han = wide.caseless & valid;
+        let blanks = block.in_range(0, b' ', b' ') & valid;
+        let all_spaces = all_spaces & valid;
+        let all_newlines =
+            all_spaces & (block.in_range(0, b'\n', b'\n') | block.in_range(0, b'\r', b'\r'));
+        let symbols = valid & !(letters | numbers | kana_han | all_spaces);
+
+        let taken = run_of(all_newlines, symbols << 1 & all_newlines);
+        let spaces = all_spaces & !taken;
+        let newlines = all_newlines & !taken;
+        let gaps = spaces & !newlines;
+        let last_gaps = gaps & !((spaces | numbers | kana_han) >> 1);
+        let behind_newlines = gaps & newlines << 1;
+        let ends = gaps.wrapping_add(behind_newlines) & !gaps;
+        let misjudged = if ends & newlines == 0 { 0 } else { behind_newlines };
+
+        let runs = symbols & !(symbols << 1) & !(blanks << 1);
+        // A sign of ASCII goes with letters of ASCII, which other letters do not continue.
+        let prefixed = ascii_letters & (runs & !block.high()) << 1;
+        let behind_prefixed = ascii_letters.wrapping_add(prefixed) & !ascii_letters & letters;
+        let mixed = if behind_prefixed == 0 { 0 } else { prefixed };
+        let words = letters & !(letters << 1) & !(gaps << 1) & !prefixed;
+        let starts = words
+            | kana_han & !(kana_han << 1)
+            | grouped::<3>(numbers)
+            | runs
+            | spaces & !(spaces << 1)
+            | behind_newlines
+            | last_gaps;
+        let settled = valid & below_lowest(misjudged) & below_lowest(mixed);
+        starts & known_spaces(spaces, valid) & settled | 1
+    }
+
     #[inline]
     fn piece_end(&self, text: &[u8], start: usize) -> usize {
         match self.match_at(text, start) {

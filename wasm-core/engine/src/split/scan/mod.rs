@@ -13,6 +13,7 @@ mod runs;
 mod simple;
 #[cfg(test)]
 mod tests;
+mod wide;
 mod window;
 
 use std::ops::Range;

@@ -69,7 +69,7 @@ impl<const DIGITS: usize, const CONTRACTIONS: bool> PieceScan for O200k<DIGITS, 
 
     #[inline(always)]
     fn starts(&self, window: &[u8; WINDOW]) -> u64 {
-        window::starts::<DIGITS, true>(window)
+        window::starts::<DIGITS, true, false>(window)
     }
 
     #[inline]

@@ -1,8 +1,9 @@
 //! Where pieces start, for 64 bytes at a time, in the algebra of bits.
 //!
 //! A window begins where a piece does, so nothing before it matters and nothing is carried from one
-//! window to the next. It is cut at the first byte that the algebra does not know (an apostrophe,
-//! which may be a contraction, and whatever is not ASCII). The piece of the last start may go on
+//! window to the next. All bytes of a character have its class, so that neighbours are neighbours in
+//! any script (see [`super::wide`]). The window is cut at the first byte that the algebra does not
+//! know (an apostrophe, which may be a contraction, and some classes of what is not ASCII). The piece of the last start may go on
 //! behind the window: only the pieces between two starts are settled. What happens too seldom to be
 //! worth any algebra ends the window early, and the scanner for single pieces takes over there.
 //!
@@ -11,23 +12,78 @@
 //! and of o200k's, where a capital behind a small letter starts a word, and slashes follow newlines.
 
 use super::lanes::{Block, WIDTH};
+use super::wide::{self, Family, WideMasks};
 
 /// Bytes of a window.
 pub const SIZE: usize = WIDTH;
 
-/// `DIGITS`: how many digits stand together. `CASED`: whether this is o200k's kind.
+/// `DIGITS`: how many digits stand together. `CASED`: whether this is o200k's kind. `MARKS`: whether
+/// marks are letters.
 ///
 /// Bit n: a piece starts at byte n. Bit 0 is set; if it is the only one, nothing is settled.
 #[inline(always)]
-pub fn starts<const DIGITS: usize, const CASED: bool>(window: &[u8; SIZE]) -> u64 {
+pub fn starts<const DIGITS: usize, const CASED: bool, const MARKS: bool>(
+    window: &[u8; SIZE],
+) -> u64 {
     let block = Block::load(window);
-    let unknown = block.high() | block.in_range(0, b'\'', b'\'');
-    let valid = below_lowest(unknown);
-    let letters = block.in_range(0x20, b'a', b'z') & valid;
-    let digits = block.in_range(0, b'0', b'9') & valid;
-    let blanks = block.in_range(0, b' ', b' ') & valid;
-    let all_newlines = (block.in_range(0, b'\n', b'\n') | block.in_range(0, b'\r', b'\r')) & valid;
-    let all_spaces = block.in_range(0, b'\t', b'\r') & valid | blanks;
+    let high = block.high();
+    if high == 0 {
+        settle::<DIGITS, CASED>(ascii(block), WideMasks::default())
+    } else {
+        with_wide::<DIGITS, CASED, MARKS>(window, high)
+    }
+}
+
+#[inline(never)]
+fn with_wide<const DIGITS: usize, const CASED: bool, const MARKS: bool>(
+    window: &[u8; SIZE],
+    high: u64,
+) -> u64 {
+    let family = match (CASED, MARKS) {
+        (true, _) => Family::Cased,
+        (_, true) => Family::Marks,
+        _ => Family::Plain,
+    };
+    settle::<DIGITS, CASED>(ascii(Block::load(window)), wide::masks(window, high, family))
+}
+
+/// The bytes of each class.
+struct Masks {
+    letters: u64,
+    capitals: u64,
+    digits: u64,
+    blanks: u64,
+    newlines: u64,
+    spaces: u64,
+    slashes: u64,
+    /// What the algebra does not know.
+    unknown: u64,
+}
+
+#[inline(always)]
+fn ascii(block: Block) -> Masks {
+    let blanks = block.in_range(0, b' ', b' ');
+    Masks {
+        letters: block.in_range(0x20, b'a', b'z'),
+        capitals: block.in_range(0, b'A', b'Z'),
+        digits: block.in_range(0, b'0', b'9'),
+        blanks,
+        newlines: block.in_range(0, b'\n', b'\n') | block.in_range(0, b'\r', b'\r'),
+        spaces: block.in_range(0, b'\t', b'\r') | blanks,
+        slashes: block.in_range(0, b'/', b'/'),
+        unknown: block.in_range(0, b'\'', b'\''),
+    }
+}
+
+#[inline(always)]
+fn settle<const DIGITS: usize, const CASED: bool>(ascii: Masks, wide: WideMasks) -> u64 {
+    let WideMasks { tails, .. } = wide;
+    let valid = below_lowest(ascii.unknown | wide.unknown);
+    let letters = (ascii.letters | wide.letters) & valid;
+    let digits = ascii.digits & valid;
+    let blanks = ascii.blanks & valid;
+    let all_newlines = ascii.newlines & valid;
+    let all_spaces = ascii.spaces & valid;
     let others = valid & !(letters | digits | all_spaces);
 
     // `[^\s\p{L}\p{N}]+[\r\n]*`: newlines right behind others belong to them, and the white space
@@ -46,40 +102,65 @@ pub fn starts<const DIGITS: usize, const CASED: bool>(window: &[u8; SIZE]) -> u6
     let ends = gaps.wrapping_add(behind_newlines) & !gaps;
     let misjudged = if ends & newlines == 0 { 0 } else { behind_newlines };
 
-    let joined = others & blanks << 1;
-    let single = others & !(others << 1) & !(others >> 1);
-    let prefixes = single & !joined & letters >> 1;
-    let mut words = letters & !(letters << 1) & !(gaps << 1) & !(prefixes << 1);
+    let symbols = others & !(others << 1) & !(blanks << 1);
+    // Right behind the first character of such a run: letters there go with it.
+    let behind_first = tails.wrapping_add(symbols << 1) & !tails;
+    let mut words = letters & !(letters << 1) & !(gaps << 1) & !behind_first;
     let mut settled = valid;
     if CASED {
-        let capitals = block.in_range(0, b'A', b'Z');
-        words |= letters & capitals & (letters & !capitals) << 1;
-        let slashes = block.in_range(0, b'/', b'/');
-        settled &= below_lowest(slashes & taken << 1);
+        words |= words_by_case(letters, ascii.capitals & valid, &wide, valid);
+        settled &= below_lowest(ascii.slashes & taken << 1);
     }
     let starts = words
         | grouped::<DIGITS>(digits)
-        | others & !(others << 1) & !joined
+        | symbols
         | spaces & !(spaces << 1)
         | behind_newlines
         | last_gaps;
 
-    // Of white space that touches the end of the window only the beginning is known.
-    let trailing = trailing_run(spaces, valid);
-    let known = !trailing | trailing & !(trailing << 1);
     settled &= below_lowest(misjudged);
-    starts & known & settled | 1
+    starts & known_spaces(spaces, valid) & settled | 1
+}
+
+/// Of white space that touches the end of the window only the beginning is known.
+#[inline(always)]
+pub fn known_spaces(spaces: u64, valid: u64) -> u64 {
+    let trailing = trailing_run(spaces, valid);
+    !trailing | trailing & !(trailing << 1)
+}
+
+/// Where a word starts inside a run of letters, by case. Letters that have none are on both sides.
+#[inline(always)]
+fn words_by_case(letters: u64, capitals: u64, wide: &WideMasks, valid: u64) -> u64 {
+    let both = wide.caseless & valid;
+    let upper = capitals | wide.upper & valid;
+    let lower = letters & !(upper | both);
+    // `W+` has begun, and goes on with letters of both sides.
+    let begun = lower | run_of(both, lower << 1 & both);
+    let mut words = upper & begun << 1;
+    // `U*` has taken everything; where no `W` follows, it gives back down to a letter of both sides.
+    let mut given_back = upper & both << 1 & !words;
+    while given_back != 0 {
+        let start = given_back & given_back.wrapping_neg();
+        given_back ^= start;
+        let behind = upper.wrapping_add(start) & !upper & (start.wrapping_neg());
+        let behind = behind & behind.wrapping_neg();
+        if behind & valid & !letters != 0 {
+            words |= start;
+        }
+    }
+    words
 }
 
 /// All bits below the lowest one of `mask`; all, if there is none.
 #[inline(always)]
-fn below_lowest(mask: u64) -> u64 {
+pub fn below_lowest(mask: u64) -> u64 {
     (mask & mask.wrapping_neg()).wrapping_sub(1)
 }
 
 /// The runs of `within` that begin with one of `starts`, which are beginnings of runs.
 #[inline(always)]
-fn run_of(within: u64, starts: u64) -> u64 {
+pub fn run_of(within: u64, starts: u64) -> u64 {
     within & !within.wrapping_add(starts & !(within << 1))
 }
 
@@ -96,7 +177,7 @@ fn trailing_run(mask: u64, valid: u64) -> u64 {
 
 /// The first of each group of up to `DIGITS` digits.
 #[inline(always)]
-fn grouped<const DIGITS: usize>(digits: u64) -> u64 {
+pub fn grouped<const DIGITS: usize>(digits: u64) -> u64 {
     if DIGITS == 1 {
         return digits;
     }
@@ -113,7 +194,7 @@ fn grouped<const DIGITS: usize>(digits: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{PieceScan, ScanVisitor, Scanner};
+    use super::super::{DeepSeek, Gpt2, PieceScan, ScanVisitor, Scanner};
     use super::*;
     use crate::oracle::random::Random;
 
@@ -148,10 +229,13 @@ mod tests {
         let window: &[u8; SIZE] = text.first_chunk().unwrap();
         let mut found = 0;
         for (scanner, starts) in [
-            (Scanner::Cl100k, starts::<3, false>(window)),
-            (Scanner::Qwen2, starts::<1, false>(window)),
-            (Scanner::O200k, starts::<3, true>(window)),
-            (Scanner::Tekken, starts::<1, true>(window)),
+            (Scanner::Cl100k, starts::<3, false, false>(window)),
+            (Scanner::Qwen2, starts::<1, false, false>(window)),
+            (Scanner::Qwen35, starts::<1, false, true>(window)),
+            (Scanner::O200k, starts::<3, true, false>(window)),
+            (Scanner::Tekken, starts::<1, true, false>(window)),
+            (Scanner::Gpt2, Gpt2.starts(window)),
+            (Scanner::DeepSeek3, DeepSeek::<true>.starts(window)),
         ] {
             found += starts.count_ones();
             scanner.visit(Compare(text, starts));
@@ -200,6 +284,31 @@ mod tests {
             " (",
             "\n  ",
             " \n \n ",
+            "，",
+            "。\n",
+            "字",
+            "ア",
+            "使用API",
+            "Ж",
+            "жизнь",
+            "ǅ",
+            "ʰ",
+            "\u{301}",
+            "\u{93F}",
+            "हिन्दी",
+            "٣",
+            "½",
+            "🌶",
+            "𝔸",
+            "\u{3000}",
+            "\u{200d}",
+            "«",
+            "É",
+            "ー",
+            "・",
+            "(é",
+            "(aé",
+            "龦",
         ];
         let mut random = Random::new(17);
         let mut found = 0;

@@ -1,0 +1,128 @@
+//! Characters of several bytes in a window: which bytes are of which class.
+
+use super::window::SIZE;
+use crate::unicode;
+
+/// All bytes of the characters of a class. The bytes of symbols are in no mask but [`Self::tails`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WideMasks {
+    pub letters: u64,
+    /// Letters that are only in `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`.
+    pub upper: u64,
+    /// Letters that are also in `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`.
+    pub caseless: u64,
+    /// The first bytes of what is left to the scanner for single pieces.
+    pub unknown: u64,
+    /// All bytes but the first one of each character.
+    pub tails: u64,
+}
+
+/// How a pattern sees characters that are not ASCII.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// `\p{L}`, `\p{N}`, `\s` and the rest.
+    Plain,
+    /// The same with `[\p{L}\p{M}]`.
+    Marks,
+    /// o200k's, by case. Marks behind letters are letters of both cases.
+    Cased,
+    /// DeepSeek's: `[\p{L}\p{M}]`, of which kana and Han are a class of their own ([caseless]),
+    /// and `[\p{P}\p{S}]`.
+    ///
+    /// [caseless]: WideMasks::caseless
+    Parts,
+}
+
+/// `high`: the bytes of `window` that are no ASCII.
+#[inline(always)]
+pub fn masks(window: &[u8; SIZE], high: u64, family: Family) -> WideMasks {
+    if high == 0 {
+        return WideMasks::default();
+    }
+    match family {
+        Family::Plain => some_masks::<{ Family::Plain as u8 }>(window, high),
+        Family::Marks => some_masks::<{ Family::Marks as u8 }>(window, high),
+        Family::Cased => some_masks::<{ Family::Cased as u8 }>(window, high),
+        Family::Parts => some_masks::<{ Family::Parts as u8 }>(window, high),
+    }
+}
+
+#[inline(never)]
+fn some_masks<const FAMILY: u8>(window: &[u8; SIZE], high: u64) -> WideMasks {
+    let is = |family: Family| FAMILY == family as u8;
+    let mut wide = WideMasks::default();
+    let mut marks = 0;
+    let mut rest = high;
+    let mut leads = 0;
+    while rest != 0 {
+        let at = rest.trailing_zeros();
+        // Too near the end to be seen whole, or behind the end of the text.
+        let bytes = window.get(at as usize..).and_then(<[u8]>::first_chunk::<4>);
+        let Some(bytes) = bytes.filter(|bytes| bytes[0] < 0xF8) else {
+            wide.unknown |= 1 << at;
+            break;
+        };
+        let (code, width) = decode(u32::from_le_bytes(*bytes));
+        let class = unicode::class_of_u32(code).flags();
+        let own = (u64::MAX >> (64 - width)) << at;
+        let when = |condition: bool| own & u64::from(condition).wrapping_neg();
+        let if_in = |set: u32| when(class & set != 0);
+        leads |= 1 << at;
+        rest &= !own;
+        if is(Family::Parts) {
+            const KNOWN: u32 =
+                unicode::LETTER | unicode::MARK | unicode::PUNCTUATION | unicode::SYMBOL;
+            let kana_han = when(matches!(code, 0x3040..=0x30FF | 0x4E00..=0x9FA5));
+            let letters = if_in(unicode::LETTER | unicode::MARK);
+            wide.letters |= letters & !kana_han;
+            wide.caseless |= letters & kana_han;
+            wide.unknown |= own & !if_in(KNOWN) | kana_han & !letters;
+            continue;
+        }
+        wide.letters |= if_in(unicode::LETTER);
+        marks |= if_in(unicode::MARK);
+        wide.unknown |= if_in(unicode::NUMBER | unicode::SPACE);
+        if is(Family::Cased) {
+            let (upper, lower) = (if_in(unicode::UPPER_RUN), if_in(unicode::LOWER_RUN));
+            wide.upper |= upper & !lower;
+            wide.caseless |= upper & lower;
+        }
+    }
+    wide.tails = high & !leads;
+    if is(Family::Cased) {
+        // Behind a letter it is a letter; anywhere else it is also a symbol.
+        wide.unknown |= marks & !attached(window, wide.letters, marks);
+        wide.letters |= marks;
+    } else if is(Family::Marks) {
+        wide.letters |= marks;
+    }
+    wide
+}
+
+/// The marks right behind letters, and the marks behind those.
+#[inline(always)]
+fn attached(window: &[u8; SIZE], letters: u64, marks: u64) -> u64 {
+    let mut first = marks & !(marks << 1);
+    let mut attached = marks;
+    while first != 0 {
+        let start = first & first.wrapping_neg();
+        first ^= start;
+        let before = (start.trailing_zeros() as usize).wrapping_sub(1);
+        let behind_ascii = window.get(before).is_some_and(u8::is_ascii_alphabetic);
+        if !behind_ascii && letters << 1 & start == 0 {
+            attached &= !start;
+        }
+    }
+    attached
+}
+
+/// The character at the start of some bytes, and its length.
+#[inline(always)]
+fn decode(bytes: u32) -> (u32, u32) {
+    let tail = |n: u32| bytes >> (8 * n) & 0x3F;
+    match bytes as u8 {
+        0..0xE0 => ((bytes & 0x1F) << 6 | tail(1), 2),
+        0xE0..0xF0 => ((bytes & 0x0F) << 12 | tail(1) << 6 | tail(2), 3),
+        _ => ((bytes & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4),
+    }
+}
