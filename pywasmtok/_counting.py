@@ -49,6 +49,10 @@ def put_in_place(made: Instruments) -> tuple[tuple[Any, str, Any], ...]:
     plan: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
         (Tokenizer, "encode", _encode),
         (Tokenizer, "encode_batch", _encode_batch),
+        (Tokenizer, "encode_segments", _encode_segments),
+        (Tokenizer, "count", _measured("count")),
+        (Tokenizer, "fits", _measured("fits")),
+        (Tokenizer, "truncate", _measured("truncate")),
         (Tokenizer, "decode", _decode),
         (Tokenizer, "decode_batch", _decode_batch),
         (factory, "from_recipe", _load),
@@ -116,6 +120,39 @@ def _encode_batch(original: Any, made: Instruments) -> Any:
         return answer
 
     return encode_batch
+
+
+def _encode_segments(original: Any, made: Instruments) -> Any:
+    timed = _Timed(made, "encode_segments")
+
+    def encode_segments(self: Any, segments: Any, *args: Any, **kwargs: Any) -> Any:
+        segments = _listed(segments)
+        answer, took = timed(lambda: original(self, segments, *args, **kwargs))
+        who = format_of(self), answer.served_by
+        made.encode_seconds.labels("encode_segments", *who).observe(took)
+        made.encode_tokens.labels(*who).observe(len(answer))
+        made.encoded_tokens.labels(*who).inc(len(answer))
+        made.encoded_bytes.labels(*who).inc(sum(_size(text) for text, _ in segments))
+        return answer
+
+    return encode_segments
+
+
+def _measured(operation: str) -> Callable[..., Any]:
+    """For calls that give no ids: how long they take, and what they raise."""
+
+    def count(original: Any, made: Instruments) -> Any:
+        timed = _Timed(made, operation)
+
+        def measured(self: Any, *args: Any, **kwargs: Any) -> Any:
+            answer, took = timed(lambda: original(self, *args, **kwargs))
+            who = format_of(self), self._hybrid.encoder.name
+            made.encode_seconds.labels(operation, *who).observe(took)
+            return answer
+
+        return measured
+
+    return count
 
 
 def _decode(original: Any, made: Instruments) -> Any:

@@ -30,6 +30,7 @@ class Foreign:
 
         monkeypatch.setattr(_host, "load_tokenizer", load_tokenizer)
         monkeypatch.setattr(_host, "convert", self.convert, raising=False)
+        monkeypatch.setattr(_host, "fingerprint", lambda *_, **__: ("one", "another"))
         monkeypatch.setattr(
             _host, "detect", lambda data, **_: {"format": "foreign", "reason": "a test"}
         )

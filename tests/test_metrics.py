@@ -25,6 +25,7 @@ from pywasmtok.tokenizer import Options, Recipe, Tokenizer
 
 METHODS = (
     *((Tokenizer, name) for name in ("encode", "encode_batch", "decode", "decode_batch")),
+    *((Tokenizer, name) for name in ("encode_segments", "count", "fits", "truncate")),
     *((pywasmtok.DecodeStream, name) for name in ("step", "step_batch")),
     *((StopSequenceDecoder, name) for name in ("process_token", "process_tokens", "flush")),
     (Hybrid, "_instead"),
@@ -89,6 +90,27 @@ def test_calls_are_counted_and_measured(registry: Any) -> None:
     assert value("pywasmtok_encoded_bytes_total") == 3 * len(text.encode()) + 1
     assert value("pywasmtok_decoded_tokens_total") == 3 * len(encoding)
     assert value("pywasmtok_decoded_bytes_total") == 3 * len(text.encode())
+
+
+def test_segments_and_counting_are_measured(registry: Any) -> None:
+    tok = open_bytes(small.file())
+    assert metrics.enable(registry)
+    encoding = tok.encode_segments(part for part in (("Hello", True), (" wörld", False)))
+    assert tok.count("Hello") == len(tok.truncate("Hello", 100).ids)
+    assert tok.fits("Hello", 100)
+
+    def value(name: str, **labels: str) -> float | None:
+        found: float | None = registry.get_sample_value(name, {**core(), **labels})
+        return found
+
+    for operation in ("encode_segments", "count", "fits", "truncate"):
+        assert value("pywasmtok_encode_seconds_count", operation=operation) == 1
+    assert value("pywasmtok_encoded_tokens_total") == len(encoding)
+    assert value("pywasmtok_encoded_bytes_total") == len("Hello wörld".encode())
+    with pytest.raises(pywasmtok.InvalidArgument):
+        tok.count("Hello", special="never")
+    labels = {"operation": "count", "kind": "invalid_argument"}
+    assert registry.get_sample_value("pywasmtok_errors_total", labels) == 1
 
 
 def test_loads_and_compiled_cores(registry: Any) -> None:

@@ -161,10 +161,11 @@ class _Worker:
                 continue
             if not self.useless:
                 job.help()
-            self._crew.leave(self)
-            job.left.put(None)
-            # Not to keep what it holds until the next job.
+            left = job.left
+            # When nobody helps any more, nobody holds it any more: callers free what they drop.
             del job
+            self._crew.leave(self)
+            left.put(None)
 
 
 class Crew:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from . import abi, config
+from . import abi
 
 if TYPE_CHECKING:
     from .crew import Job
@@ -35,12 +35,16 @@ class Cutter:
     """What is known of the cuts of one tokenizer."""
 
     def __init__(self) -> None:
+        # Imported here, not above: it needs wasmtime.
+        from .config import MAX_INPUT
+
+        self._most = MAX_INPUT
         self._cuts: bool | None = None
         self._frames: dict[int, tuple[bytes, bytes] | None] = {}
 
     def parts_of(self, run: Run, data: bytes, flags: int, size: int) -> LongText | None:
         """None: this text has to be done in one."""
-        if len(data) > config.MAX_INPUT:
+        if len(data) > self._most:
             return None
         if self._cuts is None:
             found, why_never = run(0, lambda one: one.last_cut(b"a a", 1), None)

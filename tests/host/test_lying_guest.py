@@ -47,6 +47,17 @@ def test_bounds_that_run_backwards(tok: CoreTokenizer) -> None:
         tok.encode_batch_ids(["\2", "b"], True)
 
 
+def test_parts_that_are_not_in_the_text(tok: CoreTokenizer) -> None:
+    with pytest.raises(errors.CoreTrap, match="not in the text"):
+        tok.truncate("\2bc", 2, False, False, keep_end=False, more_text=False)
+    with pytest.raises(errors.CoreTrap, match="behind the place"):
+        tok.last_cut("\2bc", 2)
+    kept, report = tok.truncate("abc", 2, False, False, keep_end=False, more_text=False)
+    assert (kept, report.ids) == ("ab", ids_of("ab"))
+    assert tok.last_cut("abc", 2) == (2, "")
+    assert tok.count("abc", True, False) == 4
+
+
 def test_text_that_is_no_utf8(tok: CoreTokenizer) -> None:
     with pytest.raises(errors.CoreTrap, match="no UTF-8"):
         tok.decode(b"\xff\0\0\0", True)

@@ -88,7 +88,7 @@ def test_the_place_of_a_worker_that_got_lost_is_used_again(tok: CoreTokenizer) -
 
 def test_the_maximum_of_the_module_bounds_the_memory(tok: CoreTokenizer) -> None:
     with pytest.raises(errors.LimitExceeded):
-        tok.encode_ids("x" * 60_000_000)
+        tok.encode_pair_ids("x" * 60_000_000, "y", True)
 
 
 def test_a_memory_without_a_bound_is_refused() -> None:

@@ -116,6 +116,7 @@ fn the_kinds_of_the_table_are_those_of_the_engine() {
         Internal,
         AmbiguousPattern,
         NoTokenizerInFile,
+        SpecialTokenInText,
     ];
     assert_eq!(kinds.len(), ERROR_KINDS.len());
     for (kind, (name, number)) in kinds.into_iter().zip(ERROR_KINDS) {

@@ -154,7 +154,7 @@ fn reject_known_strangers(head: &[u8]) -> Result<()> {
 const FLAT: usize = 16;
 
 fn detect_json_object(text: &[u8]) -> Result<Verdict> {
-    let keys = top_level_keys(text);
+    let Keys { keys, is_whole } = top_level_keys(text);
     let has = |name: &str| keys.iter().any(|key| key.name == name.as_bytes());
     if has("model") && !has("model_type") {
         // A vocabulary may well have such a token, but its value is a number.
@@ -163,9 +163,10 @@ fn detect_json_object(text: &[u8]) -> Result<Verdict> {
             return Ok(Verdict::new(Format::TokenizerJson, "a JSON object with the key \"model\""));
         }
     }
-    // With its keys sorted, a file with many of them shows nothing else at its beginning.
+    // With its keys sorted, a file with many of them shows nothing else at its beginning. Other
+    // files list such tokens, too, but never so many.
     let lists_added = keys.iter().any(|key| key.name == b"added_tokens" && !key.is_number);
-    if lists_added || has("version") && has("truncation") {
+    if lists_added && (!is_whole || has("pre_tokenizer")) || has("version") && has("truncation") {
         return Ok(Verdict::new(
             Format::TokenizerJson,
             "a JSON object with the keys of a tokenizer.json",
@@ -205,16 +206,26 @@ struct Key<'a> {
     is_number: bool,
 }
 
+struct Keys<'a> {
+    keys: Vec<Key<'a>>,
+    /// The object ends within what was seen of it.
+    is_whole: bool,
+}
+
 /// The keys of the outermost object as far as `text` shows it, strings and nesting respected.
-fn top_level_keys(text: &[u8]) -> Vec<Key<'_>> {
+fn top_level_keys(text: &[u8]) -> Keys<'_> {
     const ENOUGH: usize = 64;
     let mut keys = Vec::new();
+    let mut is_whole = false;
     let mut depth = 0u32;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         match byte {
             b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                is_whole |= depth == 0;
+            }
             b'"' => {
                 let start = at + 1;
                 let end = string_end(text, start);
@@ -234,7 +245,7 @@ fn top_level_keys(text: &[u8]) -> Vec<Key<'_>> {
         }
         at += 1;
     }
-    keys
+    Keys { keys, is_whole }
 }
 
 /// The offset of the quote that ends the string whose content starts at `at`.

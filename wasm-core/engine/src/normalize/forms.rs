@@ -4,6 +4,7 @@
 //! joins or passes what is before it, so that any text may be cut before one: whatever is not
 //! inert is normalized together with the inert character before it, and nothing else is touched.
 
+use unicode_normalization_alignments::char::canonical_combining_class;
 use unicode_normalization_alignments::{
     is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_quick, IsNormalized, UnicodeNormalization,
 };
@@ -57,10 +58,10 @@ impl Form {
             return Ok(());
         }
         match self {
-            Self::Nfc => text.transform(before.nfc(), 0),
-            Self::Nfd => text.transform(before.nfd(), 0),
-            Self::Nfkc => text.transform(before.nfkc(), 0),
-            Self::Nfkd => text.transform(before.nfkd(), 0),
+            Self::Nfc => rewrite(text, &before, before.nfc()),
+            Self::Nfd => rewrite(text, &before, before.nfd()),
+            Self::Nfkc => rewrite(text, &before, before.nfkc()),
+            Self::Nfkd => rewrite(text, &before, before.nfkd()),
         }
     }
 
@@ -105,4 +106,54 @@ impl Form {
             Self::Nfkd => new.extend(text.nfkd().map(|(c, _)| c)),
         }
     }
+}
+
+fn rewrite(
+    text: &mut AlignedText,
+    before: &str,
+    edits: impl Iterator<Item = (char, isize)>,
+) -> Result<()> {
+    if !text.tracks_untrusted() {
+        return text.transform(edits, 0);
+    }
+    let edits: Vec<_> = edits.collect();
+    let flags = untrusted(text, before, &edits);
+    text.transform(edits, 0)?;
+    text.set_untrusted(flags)
+}
+
+/// The flags of what the edits make. Marks change places, which the edits do not tell: in a
+/// character with its marks only the character itself is certain to be where it was, and not even
+/// that where it was composed with one of them.
+fn untrusted(text: &AlignedText, before: &str, edits: &[(char, isize)]) -> Vec<bool> {
+    let mut flags = Vec::with_capacity(before.len());
+    let mut old =
+        before.char_indices().map(|(at, c)| (is_mark(c), text.is_untrusted(at..at + c.len_utf8())));
+    let mut previous = false;
+    let mut rest = edits;
+    while let Some((&(first, change), behind)) = rest.split_first() {
+        let marks = behind.iter().take_while(|(c, _)| is_mark(*c)).count();
+        let (cluster, behind) = rest.split_at(marks + 1);
+        let stands_for = |change: isize| if change > 0 { 0 } else { 1 + change.unsigned_abs() };
+        let count: usize = cluster.iter().map(|edit| stands_for(edit.1)).sum();
+        let own: Vec<(bool, bool)> = old.by_ref().take(count).collect();
+        // Else it is the last part of a character that was taken apart, perhaps composed since.
+        let has_own_base = change <= 0 && own.first().is_some_and(|(is_mark, _)| !is_mark);
+        let any = own.iter().any(|(_, flag)| *flag) || (!has_own_base && previous);
+        let head = match change {
+            0 if has_own_base => own.first().is_some_and(|(_, flag)| *flag),
+            1.. if !is_mark(first) => previous,
+            _ => any,
+        };
+        for (n, (c, _)) in cluster.iter().enumerate() {
+            flags.extend(std::iter::repeat_n(if n == 0 { head } else { any }, c.len_utf8()));
+        }
+        previous = own.last().map_or(previous, |(_, flag)| *flag);
+        rest = behind;
+    }
+    flags
+}
+
+fn is_mark(c: char) -> bool {
+    canonical_combining_class(c) != 0
 }

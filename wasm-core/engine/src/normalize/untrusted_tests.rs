@@ -2,7 +2,7 @@
 
 use super::tests::{bert, build, literal, precompiled};
 use super::*;
-use crate::definition::{Normalizer, SentencePieceNormalizer};
+use crate::definition::Normalizer;
 use crate::oracle::random::Random;
 
 fn flags(steps: &[Normalizer], parts: &[(&str, bool)]) -> (String, Vec<bool>) {
@@ -12,18 +12,6 @@ fn flags(steps: &[Normalizer], parts: &[(&str, bool)]) -> (String, Vec<bool>) {
     build(steps).apply(&mut text).unwrap();
     let flags = (0..text.as_str().len()).map(|at| text.is_untrusted(at..at + 1)).collect();
     (text.into_string(), flags)
-}
-
-fn sentencepiece(remove_extra_whitespaces: bool) -> Normalizer {
-    Normalizer::SentencePiece(Box::new(SentencePieceNormalizer {
-        name: "identity".into(),
-        add_dummy_prefix: true,
-        remove_extra_whitespaces,
-        escape_whitespaces: true,
-        treat_whitespace_as_suffix: false,
-        charsmap: Default::default(),
-        user_defined: Vec::new(),
-    }))
 }
 
 fn chains() -> Vec<Vec<Normalizer>> {
@@ -38,10 +26,6 @@ fn chains() -> Vec<Vec<Normalizer>> {
         vec![literal("ab", "<s>"), literal("x", "")],
         vec![Normalizer::Strip { left: true, right: true }, Normalizer::Lowercase],
         vec![Normalizer::Nmt, Normalizer::Nfkc],
-        // One that lets characters vanish, the first of a text too.
-        vec![precompiled(&[("\u{1}", ""), ("ﬁ", "fi"), ("＜", "<"), ("e\u{301}", "é")])],
-        vec![sentencepiece(false)],
-        vec![sentencepiece(true)],
     ]
 }
 

@@ -11,6 +11,7 @@ fn tells_tokenizers_apart() {
     assert_eq!(format(b"\xEF\xBB\xBF  {\"model\": 1}"), Format::TokenizerJson);
     // Sorted keys, cut off where a host hands over no more.
     assert_eq!(format(br#"{"added_tokens": [{"content": "<s>", "#), Format::TokenizerJson);
+    assert_eq!(kind(br#"{"added_tokens": [{"content": "<s>"}]}"#), ErrorKind::NotATokenizer);
     assert_eq!(format(br#"{"config": {}, "vocab": []}"#), Format::Tekken);
     assert_eq!(format(b"GGUF\x03\0\0\0"), Format::Gguf);
     assert_eq!(format(b"IQ== 0\nIg== 1\n"), Format::Tiktoken);
