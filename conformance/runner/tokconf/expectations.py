@@ -1,0 +1,60 @@
+"""What is known to differ, per adapter. One that has gone stale is as red as a failure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .suite import Adapter, Case, SuiteError, matches
+
+Outcome = Literal["pass", "fail", "skip", "xfail", "xpass", "unavailable", "aborted"]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    match: str
+    outcome: str
+    reason: str
+    variant: str = ""
+    issue: str = ""
+    reproduce: str = ""
+
+
+class Expectations:
+    def __init__(self, adapter: Adapter) -> None:
+        path = adapter.folder / adapter.expectations
+        document = tomllib.loads(path.read_text()) if path.is_file() else {}
+        try:
+            entries = [one for entry in document.get("case", []) for one in _unfolded(entry)]
+        except TypeError as problem:
+            raise SuiteError(f"{path}: {problem}") from None
+        self._entries = [e for e in entries if e.variant in ("", adapter.variant)]
+        self._used: set[Expectation] = set()
+
+    def of(self, case: Case) -> Expectation | None:
+        for entry in self._entries:
+            if matches(entry.match, case.id):
+                self._used.add(entry)
+                return entry
+        return None
+
+    def stale(self) -> list[Expectation]:
+        """Those that no case of the run was meant by; only a run of all cases may ask."""
+        return [entry for entry in self._entries if entry not in self._used]
+
+
+def _unfolded(entry: dict[str, Any]) -> Iterator[Expectation]:
+    """One for each pattern: each of them has to mean a case."""
+    patterns = entry.get("match", [])
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        yield Expectation(**{**entry, "match": pattern})
+
+
+def judged(raw: Outcome, expectation: Expectation | None) -> Outcome:
+    if expectation is None or raw not in ("pass", "fail"):
+        return raw
+    if expectation.outcome == "flaky":
+        return "pass" if raw == "pass" else "xfail"
+    return "xfail" if raw == "fail" else "xpass"

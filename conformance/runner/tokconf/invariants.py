@@ -1,0 +1,162 @@
+"""What has to hold of any tokenizer, without anybody's stored answer.
+
+Each check makes its requests and gives None, or what is wrong with what was expected and got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .judge import byte_to_char, refuse_unsupported
+
+if TYPE_CHECKING:
+    from .play import Session
+
+Message = dict[str, Any]
+Problem = tuple[str, Any, Any] | None
+Check = Callable[["Session", int, Message], Problem]
+
+
+class FailedError(Exception):
+    def __init__(self, op: str, answer: Message) -> None:
+        super().__init__(op)
+        self.problem = (f"{op} answered an error", "an answer", answer)
+
+
+def _ask(session: Session, op: str, **fields: Any) -> Message:
+    answer = session.ask(op, **fields)
+    if not answer["ok"]:
+        refuse_unsupported(answer)
+        raise FailedError(op, answer)
+    return answer
+
+
+def batch_equals_single(session: Session, handle: int, request: Message) -> Problem:
+    options = request["options"]
+    batch = _ask(session, "encode_batch", handle=handle, inputs=request["inputs"], options=options)
+    single = [
+        _ask(session, "encode", handle=handle, input=one, options=options)["ids"]
+        for one in request["inputs"]
+    ]
+    return None if batch["ids"] == single else ("the batch differs", single, batch["ids"])
+
+
+def count_equals_encode(session: Session, handle: int, request: Message) -> Problem:
+    fields = {"handle": handle, "input": request["input"], "options": request["options"]}
+    counted = _ask(session, "count", **fields)["count"]
+    ids = _ask(session, "encode", **fields)["ids"]
+    return None if counted == len(ids) else ("the count differs", len(ids), counted)
+
+
+def stream_equals_decode(session: Session, handle: int, request: Message) -> Problem:
+    """Every id alone, all at once, and in two parts of every size."""
+    ids, options = request["ids"], request["options"]
+    whole = _ask(session, "decode", handle=handle, ids=ids, options=options)["text"]
+    cuts = [[[one] for one in ids], [ids]]
+    cuts += [[ids[:at], ids[at:]] for at in range(1, min(len(ids), 24))]
+    for parts in cuts:
+        fields = {"handle": handle, "prompt": [], "options": options}
+        stream = {"stream": _ask(session, "stream_open", **fields)["stream"]}
+        said = [_ask(session, "stream_push", **stream, ids=part)["text"] for part in parts]
+        said.append(_ask(session, "stream_flush", **stream)["text"])
+        if session.serves("stream_close"):
+            _ask(session, "stream_close", **stream)
+        if "".join(said) != whole:
+            return f"the stream differs, in parts of {[len(p) for p in parts]}", whole, said
+    return None
+
+
+def roundtrip(session: Session, handle: int, request: Message) -> Problem:
+    options = {"add_special": False, "special": "none"}
+    if not session.has("special:none"):
+        options.pop("special")
+    fields = {"handle": handle, "input": request["input"], "options": options}
+    ids = _ask(session, "encode", **fields)["ids"]
+    back = _ask(session, "decode", handle=handle, ids=ids, options={"skip_special": False})["text"]
+    text = request["input"]["text"]
+    return None if back == text else ("the text does not come back", text, back)
+
+
+def offsets_slice_text(session: Session, handle: int, request: Message) -> Problem:
+    """They lie within the text, in order, and do not cut a character."""
+    fields = {"handle": handle, "input": request["input"], "options": request["options"]}
+    answer = _ask(session, "encode", **fields, want=["offsets"])
+    text, offsets = request["input"]["text"], answer["offsets"]
+    if len(offsets) != len(answer["ids"]):
+        return "not one offset for each id", len(answer["ids"]), len(offsets)
+    if not session.has("offsets:char"):
+        offsets = byte_to_char(text, offsets)
+    wrong = [pair for pair in offsets if not 0 <= pair[0] <= pair[1] <= len(text)]
+    return ("offsets outside of the text", [0, len(text)], wrong[:8]) if wrong else None
+
+
+def vocabulary_round_trip(session: Session, handle: int, request: Message) -> Problem:
+    wrong = []
+    for identity in request["ids"]:
+        token = _ask(session, "id_to_token", handle=handle, id=identity)["token"]
+        if token is None:
+            continue
+        back = _ask(session, "token_to_id", handle=handle, token=token)["id"]
+        if back is None:
+            wrong.append([identity, token, back])
+    return ("tokens that have no id", [], wrong) if wrong else None
+
+
+def segments_equal_joined(session: Session, handle: int, request: Message) -> Problem:
+    options = request["options"]
+    joined = {"text": "".join(part["text"] for part in request["segments"])}
+    fields = {"handle": handle, "options": options}
+    parts = _ask(session, "segments", **fields, segments=request["segments"])["ids"]
+    whole = _ask(session, "encode", **fields, input=joined)["ids"]
+    return None if parts == whole else ("segments differ from the joined text", whole, parts)
+
+
+def no_memory(session: Session, handle: int, request: Message) -> Problem:
+    """The same text, after others."""
+    first: list[list[int]] = []
+    for turn in range(2):
+        for place, one in enumerate(request["inputs"]):
+            fields = {"handle": handle, "input": one, "options": request["options"]}
+            ids = _ask(session, "encode", **fields)["ids"]
+            if turn == 0:
+                first.append(ids)
+            elif ids != first[place]:
+                return f"input {place} is encoded otherwise the second time", first[place], ids
+    return None
+
+
+def unknown_handle(session: Session, handle: int, request: Message) -> Problem:
+    """A handle that nobody gave is a bad request, and the next request is answered."""
+    fields = {"input": request["input"], "options": request["options"]}
+    answer = session.ask("encode", handle=987_654_321, **fields)
+    if answer["ok"] or answer["error"]["code"] != "bad_request":
+        return "a handle that nobody gave", "bad_request", answer
+    _ask(session, "encode", handle=handle, **fields)
+    return None
+
+
+OPERATIONS: dict[str, tuple[str, ...]] = {
+    "batch_equals_single": ("encode", "encode_batch"),
+    "count_equals_encode": ("encode", "count"),
+    "stream_equals_decode": ("decode", "stream_open", "stream_push", "stream_flush"),
+    "roundtrip": ("encode", "decode"),
+    "offsets_slice_text": ("encode",),
+    "vocabulary_round_trip": ("token_to_id", "id_to_token"),
+    "segments_equal_joined": ("encode", "segments"),
+    "no_memory": ("encode",),
+    "unknown_handle": ("encode",),
+}
+
+
+def _guarded(check: Check) -> Check:
+    def guarded(session: Session, handle: int, request: Message) -> Problem:
+        try:
+            return check(session, handle, request)
+        except FailedError as failed:
+            return failed.problem
+
+    return guarded
+
+
+CHECKS: dict[str, Check] = {name: _guarded(globals()[name]) for name in OPERATIONS}

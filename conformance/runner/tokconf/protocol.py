@@ -1,0 +1,60 @@
+"""Answers against the schema: an adapter that bends the protocol is told so."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from .process import AdapterFailureError
+
+Message = dict[str, Any]
+
+# Large answers are lists of numbers: looking at each by a general validator takes longer than the
+# whole run. These are looked at by hand.
+_LARGE = 256
+_schemas: Path | None = None
+
+
+def use(folder: Path) -> None:
+    global _schemas  # noqa: PLW0603
+    _schemas = folder
+    _validator.cache_clear()
+
+
+def check(op: str, answer: Message) -> None:
+    ok = answer.get("ok")
+    if not isinstance(ok, bool):
+        raise AdapterFailureError("protocol_violation", f"{op}: the answer has no ok")
+    looked_at = {key: _fewer(value) for key, value in answer.items()}
+    problem = next(_validator(op if ok else "error").iter_errors(looked_at), None)
+    if problem is not None:
+        where = "/".join(map(str, problem.absolute_path))
+        raise AdapterFailureError("protocol_violation", f"{op}: {where}: {problem.message[:200]}")
+
+
+@cache
+def _validator(name: str) -> Any:
+    if _schemas is None:
+        raise RuntimeError("use() comes first")
+    document = json.loads((_schemas / "protocol.json").read_text())
+    schema = document["$defs"].get(name)
+    if schema is None:
+        raise AdapterFailureError("protocol_violation", f"{name} is no operation")
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _fewer(value: Any) -> Any:
+    if not isinstance(value, list) or len(value) <= _LARGE:
+        return value
+    odd = next((one for one in value if not _plain(one)), None)
+    return [*value[:_LARGE], *([] if odd is None else [odd])]
+
+
+def _plain(one: Any) -> bool:
+    if isinstance(one, list):
+        return all(type(part) is int and 0 <= part < 1 << 32 for part in one)
+    return (type(one) is int and 0 <= one < 1 << 32) or isinstance(one, str)
