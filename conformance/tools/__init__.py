@@ -1,0 +1,1 @@
+"""What makes the suite: its tokenizers, and cases by asking the references."""

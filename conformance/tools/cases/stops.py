@@ -1,0 +1,397 @@
+"""Stops: the oracle decodes everything and then searches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from ..references import Ids
+from . import Case, Group
+from .streams import Bytes
+
+RULE = {"oracle": "derived: decode everything, then find the stop that ends first"}
+NAME = "bpe-gpt2"
+SCENARIOS = 160
+
+
+class Oracle:
+    """One token a step, each with bytes of its own. Slow and obvious."""
+
+    def __init__(self, config: dict[str, Any], names: dict[int, bytes], special: set[int]) -> None:
+        self.config = config
+        self.names = names
+        self.special = special
+        self.hidden = list(config.get("stop_sequences", ()))
+        self.visible = list(config.get("visible_stop_sequences", ()))
+
+    def play(self, ids: Ids, *, skip: bool = True) -> list[Case]:
+        """The steps with what they answer, and a flush at the end."""
+        done: list[Case] = []
+        data, released, stopped, ends = b"", "", False, [0]
+        for place, identity in enumerate(ids):
+            if stopped:
+                done.append(_step(identity, "stopped", "", None))
+                continue
+            token_stop = self._token_stop(identity, place)
+            if token_stop:
+                visible = token_stop == "visible"
+                settled = data.decode(errors="replace")
+                found = self._find(settled, [*ends, len(settled)], place)
+                if found is not None:
+                    text, match = self._cut(settled, found)
+                else:
+                    text = settled + (self.names[identity].decode() if visible else "")
+                    end = len(settled.encode())
+                    match = {
+                        "kind": "token",
+                        "id": identity,
+                        "visible": visible,
+                        "token_index": place,
+                        "start": end,
+                        "end": len(text.encode()),
+                    }
+            else:
+                shown = not (skip and identity in self.special)
+                data += self.names[identity] if shown else b""
+                settled = _settled(data)
+                ends.append(len(settled))
+                found = self._find(settled, ends, place)
+                if found is None:
+                    keep = self._held(settled, place)
+                    text = settled[: len(settled) - keep]
+                    new = text[len(released) :]
+                    released = text
+                    done.append(_step(identity, "text" if new else "held", new, None))
+                    continue
+                text, match = self._cut(settled, found)
+            new = text[len(released) :]
+            stopped = True
+            done.append(_step(identity, "stopped_with_text" if new else "stopped", new, match))
+        if not stopped:
+            text = data.decode(errors="replace")
+            found = self._find(text, [*ends, len(text)], len(ids))
+            if found is None:
+                new = text[len(released) :]
+                done.append({"flush": True, "expect": {"text": new}})
+        return done
+
+    def _token_stop(self, identity: int, place: int) -> str:
+        config = self.config
+        if place < config.get("min_tokens", 0):
+            return ""
+        if identity in config.get("stop_tokens", ()):
+            return "hidden"
+        if identity in config.get("eos_tokens", ()) and not config.get("ignore_eos"):
+            return "hidden"
+        return "visible" if identity in config.get("visible_stop_tokens", ()) else ""
+
+    def _find(
+        self, text: str, ends: list[int], place: int
+    ) -> tuple[int, int, str, bool, int] | None:
+        """(start, end, stop, visible, token): the earliest end, then the longest, then hidden."""
+        best: tuple[int, int, int, str, bool, int] | None = None
+        for visible, stops in ((False, self.hidden), (True, self.visible)):
+            for stop in stops:
+                start = text.find(stop)
+                while start >= 0:
+                    end = start + len(stop)
+                    token = next(n for n, at in enumerate(ends[1:]) if at >= end)
+                    if token >= self.config.get("min_tokens", 0):
+                        key = (end, -len(stop), int(visible), stop, visible, token)
+                        best = key if best is None or key < best else best
+                        break
+                    start = text.find(stop, start + 1)
+        if best is None:
+            return None
+        end, length, _, stop, visible, token = best
+        return end + length, end, stop, visible, token
+
+    def _cut(self, text: str, found: tuple[int, int, str, bool, int]) -> tuple[str, Case]:
+        start, end, stop, visible, token = found
+        match = {
+            "kind": "string",
+            "string": stop,
+            "visible": visible,
+            "token_index": token,
+            "start": len(text[:start].encode()),
+            "end": len(text[:end].encode()),
+        }
+        return text[: end if visible else start], match
+
+    def _held(self, text: str, place: int) -> int:
+        stops = [*self.hidden, *self.visible]
+        longest = max(map(len, stops), default=1)
+        return next(
+            (
+                size
+                for size in range(min(longest - 1, len(text)), 0, -1)
+                if any(len(s) > size and s.startswith(text[-size:]) for s in stops)
+            ),
+            0,
+        )
+
+
+def _settled(data: bytes) -> str:
+    """The text of bytes without a character that is not complete yet."""
+    for back in range(min(3, len(data)) + 1):
+        kept = data[: len(data) - back]
+        rest = data[len(data) - back :]
+        if back and not _unfinished(rest):
+            continue
+        if not back and any(_unfinished(data[-n:]) for n in (1, 2, 3) if n <= len(data)):
+            continue
+        return kept.decode(errors="replace")
+    return data.decode(errors="replace")
+
+
+def _unfinished(tail: bytes) -> bool:
+    """Whether more bytes could make one character of it."""
+    if not 0xC2 <= tail[0] <= 0xF4:
+        return False
+    size = 2 if tail[0] < 0xE0 else 3 if tail[0] < 0xF0 else 4
+    if len(tail) >= size:
+        return False
+    filled = next(
+        (
+            tail + bytes(more)
+            for first in range(0x80, 0xC0)
+            if _valid(tail + bytes(more := [first, *[0x80] * 3][: size - len(tail)]))
+        ),
+        None,
+    )
+    return filled is not None
+
+
+def _valid(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _step(identity: int, kind: str, text: str, match: Case | None) -> Case:
+    expect: Case = {"kind": kind, "text": text}
+    if match is not None:
+        expect["match"] = match
+    return {"push": [identity], "expect": expect}
+
+
+def groups() -> Iterator[Group]:
+    ids = Bytes(NAME)
+    names = {n: data for data, n in ids.ids.items()}
+    (end,) = [token["id"] for token in ids.reference.document["added_tokens"]]
+    yield _named(ids, names, end)
+    yield _prompted(ids)
+    yield _random(ids, names, end)
+
+
+def _named(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
+    about = "Stops that have gone wrong elsewhere."
+    group = Group("stop", "named", about, ["T-1", "T-3"], RULE, NAME)
+
+    def add(slug: str, why: str, clauses: list[str], config: dict[str, Any], pushed: Ids) -> None:
+        group.add(
+            *(slug, why, "stop"),
+            spec=clauses,
+            config=config,
+            steps=Oracle(config, names, {special}).play(pushed),
+        )
+
+    hidden = lambda *stops: {"stop_sequences": list(stops)}  # noqa: E731
+    shown = lambda *stops: {"visible_stop_sequences": list(stops)}  # noqa: E731
+    letters = lambda text: ids(*text)  # noqa: E731
+    add("none", "no stop at all", ["T-3"], {}, letters("abc"))
+    add("spans", "a stop over several tokens", ["T-3", "T-4"], hidden(" zeta"), letters("a zeta b"))
+    add("all", "the whole output is the stop", ["T-4"], hidden("DEFG"), letters("DEFG"))
+    add(
+        "prefixes",
+        "a stop that begins like another",
+        ["T-1"],
+        hidden("...", ".."),
+        letters("a...b"),
+    )
+    add(
+        "no-delay",
+        "a stop whose beginning does not occur",
+        ["T-3"],
+        hidden("#" * 30),
+        letters("ab c"),
+    )
+    add(
+        "false-start",
+        "a beginning that does not go on",
+        ["T-3"],
+        hidden("abcd"),
+        letters("abcabce"),
+    )
+    add("nested", "a stop inside a longer one", ["T-1"], hidden("bc", "abcd"), letters("xabcd"))
+    add("same-end", "two stops that end together", ["T-1"], hidden("bc", "abc"), letters("xabcd"))
+    add(
+        "self-overlap",
+        "a stop that begins again inside itself",
+        ["T-3"],
+        hidden("aab"),
+        letters("aaaab"),
+    )
+    add("at-start", "the first token completes it", ["T-4"], hidden("a"), letters("ab"))
+    add("visible", "a visible stop is shown", ["T-4"], shown("!"), letters("yes! no"))
+    add(
+        "both-lists",
+        "the same stop hidden and visible",
+        ["T-1"],
+        hidden("X") | shown("X"),
+        letters("aXb"),
+    )
+    add(
+        *("multi-byte", "a stop of one character over three tokens", ["T-3"], hidden("\u3002")),
+        [*letters("a"), *ids(0xE3, 0x80, 0x82), *letters("b")],
+    )
+    add(
+        *("near-multi-byte", "a character that begins like the stop", ["T-3"], hidden("\u3002")),
+        [*letters("a"), *ids(0xE3, 0x80, 0x81), *letters("b")],
+    )
+    add("held-at-end", "a beginning that the end settles", ["T-10"], hidden("STOP"), letters("aST"))
+    add(
+        "unfinished-at-end",
+        "bytes that the end settles",
+        ["T-10"],
+        hidden("X"),
+        [*letters("a"), *ids(0xC3)],
+    )
+    token = {"stop_tokens": [special]}
+    add("token", "a stop token", ["T-5"], token, [*letters("ab"), special, *letters("c")])
+    add("token-first", "a stop token before anything", ["T-5"], token, [special, *letters("c")])
+    add(
+        *("token-inside-character", "a stop token behind half a character", ["T-5"], token),
+        [*letters("a"), *ids(0xE2), special],
+    )
+    add(
+        *("token-releases", "what is held goes out before a stop token", ["T-5"]),
+        *(token | hidden("STOP"), [*letters("aST"), special]),
+    )
+    add(
+        *("token-completes", "a sequence that a stop token's settling completes", ["T-5"]),
+        *(token | hidden("a\ufffd"), [*letters("xa"), *ids(0xC3), special]),
+    )
+    add(
+        *("visible-token", "a visible special token is shown, although others are left out"),
+        *(["T-6"], {"visible_stop_tokens": [special]}, [*letters("hi"), special]),
+    )
+    add(
+        *("token-both", "a token that is hidden and visible", ["T-1"]),
+        *(token | {"visible_stop_tokens": [special]}, [*letters("a"), special]),
+    )
+    add(
+        *("eos", "an end of sequence stops", ["T-9"], {"eos_tokens": [special]}),
+        [*letters("a"), special, *letters("b")],
+    )
+    add(
+        *("ignored-eos", "an end of sequence that is ignored", ["T-9"]),
+        *({"eos_tokens": [special], "ignore_eos": True}, [*letters("a"), special, *letters("b")]),
+    )
+    add(
+        *("ignored-eos-named", "an ignored end of sequence that is a stop token, too", ["T-9"]),
+        *({"eos_tokens": [special], "ignore_eos": True} | token, [*letters("a"), special]),
+    )
+    add(
+        *("min-tokens", "a stop token that comes too early, and again", ["T-8"]),
+        *(token | {"min_tokens": 2}, [special, *letters("ab"), special]),
+    )
+    add(
+        *("min-tokens-sequence", "a sequence that ends too early, and again", ["T-8"]),
+        *(hidden("b") | {"min_tokens": 3}, letters("abab")),
+    )
+    add(
+        *("after-stop", "ids behind the stop", ["T-4"], hidden("b"), letters("abcd")),
+    )
+    whole = next(
+        n for n, data in names.items() if data.isalpha() and len(data) > 2 and n != special
+    )
+    middle = names[whole].decode()[1]
+    add(
+        *("inside-token", "what the same token has behind a stop", ["T-4"], hidden(middle)),
+        [*letters("a"), whole],
+    )
+    add(
+        *("inside-token-visible", "a visible stop inside a token", ["T-4"], shown(middle)),
+        [*letters("a"), whole],
+    )
+    return group
+
+
+def _prompted(ids: Bytes) -> Group:
+    about = "The prompt takes no part."
+    group = Group("stop", "prompted", about, ["T-7"], RULE, NAME)
+    config = {"stop_sequences": ["STOP"]}
+    group.add(
+        *("half-in-prompt", "the first half of a stop is the prompt's", "stop"),
+        prompt=ids(*"xST"),
+        config=config,
+        steps=[
+            {"push": ids("O"), "expect": {"kind": "text", "text": "O"}},
+            {"push": ids("P"), "expect": {"kind": "text", "text": "P"}},
+            {"flush": True, "expect": {"text": ""}},
+        ],
+    )
+    group.add(
+        *("character-in-prompt", "the first byte of the stop's character is the prompt's", "stop"),
+        prompt=ids("a", 0xC3),
+        config={"stop_sequences": ["\u00e9"]},
+        steps=[
+            {
+                "push": ids(0xA9),
+                "expect": {
+                    "kind": "stopped",
+                    "text": "",
+                    "match": {
+                        "kind": "string",
+                        "string": "\u00e9",
+                        "visible": False,
+                        "token_index": 0,
+                        "start": 0,
+                        "end": 2,
+                    },
+                },
+            }
+        ],
+    )
+    return group
+
+
+def _random(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
+    """Few letters, many stops: everything overlaps."""
+    about = "Random ids, random stops: the answers do not depend on how tokens cut the text."
+    group = Group("stop", "random", about, ["T-1", "T-2", "T-11"], RULE, NAME)
+    dice = random.Random("stops")
+    letters = ids("a", "b", ".", 0xC3, 0xA9, 0xE4, 0xBD, 0xA0)
+    short = [n for n, data in names.items() if 1 < len(data) < 4 and set(data) <= set(b"theans. ")]
+    for number in range(SCENARIOS):
+        pool = letters if number % 2 else [*letters[:3], *short]
+        pushed = [dice.choice([*pool, special]) for _ in range(dice.randrange(1, 14))]
+        text = b"".join(names[n] for n in pushed).decode(errors="replace")
+
+        def stop(text: str = text) -> str:
+            at = dice.randrange(max(1, len(text)))
+            cut = text[at : at + dice.randrange(1, 5)]
+            return cut or "a"
+
+        config: dict[str, Any] = {
+            "stop_sequences": sorted({stop() for _ in range(dice.randrange(3))}),
+            "visible_stop_sequences": sorted({stop() for _ in range(dice.randrange(3))}),
+            "min_tokens": dice.choice((0, 0, 0, 2)),
+        }
+        kind = dice.choice(("stop_tokens", "visible_stop_tokens", "eos_tokens", ""))
+        if kind:
+            config[kind] = [special]
+        # A sequence that names a special token would have to stop at its id.
+        name = names[special].decode()
+        if any(name in s for s in config["stop_sequences"] + config["visible_stop_sequences"]):
+            continue
+        group.add(
+            *(f"n{number}", "overlapping stops in overlapping tokens", "stop"),
+            config=config,
+            steps=Oracle(config, names, {special}).play(pushed),
+        )
+    return group
