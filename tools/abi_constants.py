@@ -18,6 +18,10 @@ TABLE = ROOT / "wasm-core/abi/abi.toml"
 RUST = ROOT / "wasm-core/abi/src/constants.rs"
 PYTHON = ROOT / "pywasmtok/_host/abi.py"
 DOCS = ROOT / "docs/abi.md"
+HOSTS = ROOT / "conformance/adapters"
+JAVASCRIPT = HOSTS / "js/abi.mjs"
+GO = HOSTS / "wazero/pywasmtok/abi.go"
+JAVA = HOSTS / "chicory/src/main/java/pywasmtok/Abi.java"
 
 Table = dict[str, Any]
 LIMITS = ("input_padding", "max_sessions", "max_tokenizers", "max_panic_text")
@@ -95,6 +99,54 @@ def python(table: Table) -> str:
     return "\n".join(lines)
 
 
+WRITTEN_BY = "The numbers of the ABI. Written by tools/abi_constants.py: change abi.toml instead."
+
+
+def javascript(table: Table) -> str:
+    lines = [f"// {WRITTEN_BY}", ""]
+    lines += [f"export const {name} = {value};" for name, value in _all(table)]
+    lines += ["", "export const ERROR_KINDS = {"]
+    lines += [f'  {value}: "{name}",' for name, (value, _) in table["error_kinds"].items()]
+    return "\n".join([*lines, "};", ""])
+
+
+def go(table: Table) -> str:
+    named = list(_all(table))
+    width = max(len(_camel(name)) for name, _ in named)
+    lines = [f"// {WRITTEN_BY}", "", "package pywasmtok", "", "const ("]
+    lines += [f"\t{_camel(name):{width}} = {value}" for name, value in named]
+    lines += [
+        ")",
+        "",
+        "// ErrorKinds names the numbers of errors.\nvar ErrorKinds = map[uint32]string{",
+    ]
+    kinds = table["error_kinds"].items()
+    # gofmt lines the values up behind the longest key.
+    wide = max(len(str(value)) for _, (value, _) in kinds)
+    for name, (value, _) in kinds:
+        lines.append(f'\t{value}:{" " * (wide - len(str(value)))} "{name}",')
+    return "\n".join([*lines, "}", ""])
+
+
+def java(table: Table) -> str:
+    lines = ["package pywasmtok;", "", "import java.util.Map;", "", f"/** {WRITTEN_BY} */"]
+    lines += ["final class Abi {", "    private Abi() {}", ""]
+    lines += [f"    static final int {name} = {value};" for name, value in _all(table)]
+    lines += ["", "    static final Map<Integer, String> ERROR_KINDS = Map.ofEntries("]
+    kinds = table["error_kinds"].items()
+    entries = [f'            Map.entry({value}, "{name}")' for name, (value, _) in kinds]
+    return "\n".join([*lines, ",\n".join(entries) + ");", "}", ""])
+
+
+def _all(table: Table) -> Iterator[tuple[str, int]]:
+    yield from numbers(table)
+    yield from answers(table)
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.lower().split("_"))
+
+
 def markdown(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     header = list(header)
     lines = [header, ["---"] * len(header), *rows]
@@ -139,7 +191,14 @@ def docs(table: Table, text: str) -> str:
 def outputs() -> dict[Path, str]:
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     page = DOCS.read_text(encoding="utf-8")
-    return {RUST: rust(table), PYTHON: python(table), DOCS: docs(table, page)}
+    return {
+        RUST: rust(table),
+        PYTHON: python(table),
+        DOCS: docs(table, page),
+        JAVASCRIPT: javascript(table),
+        GO: go(table),
+        JAVA: java(table),
+    }
 
 
 def stale() -> list[Path]:
@@ -161,6 +220,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{path.relative_to(ROOT)} differs from abi.toml: python -m tools.abi_constants")
         return 1 if drifted else 0
     for path in drifted:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(outputs()[path], encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
     return 0

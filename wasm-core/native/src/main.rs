@@ -1,5 +1,6 @@
 //! The engine as a command-line program: the same code as in the WebAssembly builds, on the host.
 
+mod adapter;
 mod serve;
 
 use pywasmtok_engine::error::{Error, ErrorKind};
@@ -15,9 +16,11 @@ usage: pywasmtok-native encode FILE [--text TEXT] [--add-special] [--json]
        pywasmtok-native info FILE
        pywasmtok-native detect FILE
        pywasmtok-native serve
+       pywasmtok-native adapter
 
 encode and decode read lines from standard input where --text or --ids is not given. serve reads
 JSON lines: {\"op\": \"load\", \"path\": FILE}, {\"op\": \"encode\", \"text\": TEXT}, {\"op\": \"decode\", \"ids\": [..]}.
+adapter speaks the protocol of the conformance suite.
 ";
 
 fn main() -> ExitCode {
@@ -111,6 +114,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "decode" => decode(&options, &mut out)?,
         "info" => writeln!(out, "{}", Tokenizer::load(&options.bytes()?)?.info_json())?,
         "detect" => writeln!(out, "{}", detect(&options.bytes()?)?.to_json())?,
+        "adapter" => adapter::serve(io::stdin().lock(), &mut out)?,
         "serve" => serve::serve(io::stdin().lock(), &mut out)?,
         other => return Err(Failure::Usage(format!("unknown command {other}"))),
     }

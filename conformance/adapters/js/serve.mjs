@@ -1,0 +1,200 @@
+// Requests of the suite, answered by host.mjs; the same for Node and for browsers.
+
+import { TokenizerError } from "./host.mjs";
+
+const CODES = {
+  unsupported: "unsupported",
+  limit_exceeded: "limit_exceeded",
+  out_of_memory: "limit_exceeded",
+  invalid_text: "invalid_text",
+  invalid_token: "invalid_token",
+  bad_argument: "bad_request",
+  internal: "internal",
+  host: "internal",
+};
+
+class BadRequest extends Error {}
+
+export class Server {
+  #core;
+  #read;
+  #about;
+  #objects = new Map();
+  #last = 0;
+
+  /** `read`: gives the bytes of a file. */
+  constructor(core, wasm, about, read) {
+    this.#core = core;
+    this.#read = read;
+    this.#about = { ...about, version: core.build.version, sha256: wasm };
+  }
+
+  /** A line for a line. */
+  async answer(line) {
+    const { seq, op, ...fields } = JSON.parse(line);
+    return JSON.stringify({ seq, ...(await this.#answered(op, fields)) });
+  }
+
+  async #answered(op, fields) {
+    try {
+      if (!Object.hasOwn(OPERATIONS, op) && op !== "hello") throw new BadRequest(`no operation ${op}`);
+      if (op === "hello") return { ok: true, ...(await this.#hello()) };
+      return { ok: true, ...(await OPERATIONS[op].call(this, fields)) };
+    } catch (error) {
+      return { ok: false, error: codeOf(error) };
+    }
+  }
+
+  async #hello() {
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", this.#about.sha256));
+    const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const { sha256, ...about } = this.#about;
+    return {
+      protocol: 1,
+      implementation: { ...about, core_sha256: hex },
+      ops: Object.keys(OPERATIONS),
+      formats: ["tokenizer.json", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv", "vocab+merges"],
+      features: [
+        "offsets:char", "tokens", "pair", "special:none", "unknown:skip", "unknown:error", "unknown:replace",
+        "byte_runs:eager", "stop:match", "any_id", "detect",
+      ],
+    };
+  }
+
+  async load(path, options) {
+    const file = await this.#read(path);
+    const more = {};
+    if (options.pattern !== undefined) more.pattern = options.pattern;
+    if (options.special_tokens !== undefined) more.special_tokens = options.special_tokens;
+    const said = Object.keys(more).length ? more : undefined;
+    const instance = this.#core.instance();
+    if (!path.endsWith("vocab.json")) {
+      const { format } = instance.detect(file.subarray(0, 65536));
+      return { tokenizer: instance.load(file, said), format };
+    }
+    const merges = await this.#read(path.replace(/vocab\.json$/, "merges.txt"));
+    const joined = new Uint8Array([...file, ...merges]);
+    const parts = [["vocab.json", file.length], ["merges.txt", merges.length]];
+    return { tokenizer: instance.load(joined, { ...said, parts }), format: "vocab+merges" };
+  }
+
+  keep(object) {
+    this.#objects.set(++this.#last, object);
+    return this.#last;
+  }
+
+  object(number) {
+    const found = this.#objects.get(number);
+    if (!found) throw new BadRequest(`there is nothing with the number ${number}`);
+    return found;
+  }
+
+  forget(number) {
+    this.object(number);
+    this.#objects.delete(number);
+  }
+}
+
+const OPERATIONS = {
+  async load({ path, options = {} }) {
+    const { tokenizer, format } = await this.load(path, options);
+    // What the library of the format does with ids that do not exist.
+    tokenizer.habit = format === "tokenizer.json" || format === "vocab+merges" ? "skip" : "error";
+    const vocab_size = tokenizer.info().vocab_size_with_added;
+    return { handle: this.keep(tokenizer), served_by: "core", format, vocab_size };
+  },
+  unload({ handle }) {
+    this.forget(handle);
+  },
+  info({ handle }) {
+    const info = this.object(handle).info();
+    const special_tokens = Object.fromEntries(info.roles.map(([role, token, id]) => [role, { token, id }]));
+    return { vocab_size: info.vocab_size_with_added, special_tokens };
+  },
+  encode({ handle, input, pair, options = {}, want = [] }) {
+    const second = pair === undefined ? undefined : textOf(pair);
+    const details = want.length > 0;
+    const found = this.object(handle).encode(textOf(input), { pair: second, details, ...encoding(options) });
+    const answer = { ids: Array.from(found.ids) };
+    if (want.includes("offsets"))
+      answer.offsets = answer.ids.map((_, n) => [found.offsets[2 * n], found.offsets[2 * n + 1]]);
+    if (want.includes("tokens")) answer.tokens = found.tokens;
+    return answer;
+  },
+  encode_batch({ handle, inputs, options = {} }) {
+    const found = this.object(handle).encodeBatch(inputs.map(textOf), encoding(options));
+    return { ids: found.map((ids) => Array.from(ids)) };
+  },
+  decode({ handle, ids, options = {} }) {
+    const tokenizer = this.object(handle);
+    return { text: tokenizer.decode(ids, decoding(options, tokenizer)) };
+  },
+  decode_bytes({ handle, ids, options = {} }) {
+    const tokenizer = this.object(handle);
+    const data = tokenizer.decodeBytes(ids, decoding(options, tokenizer));
+    return { b64: btoa(String.fromCharCode(...data)) };
+  },
+  decode_batch({ handle, lists, options = {} }) {
+    const tokenizer = this.object(handle);
+    return { texts: tokenizer.decodeBatch(lists, decoding(options, tokenizer)) };
+  },
+  token_to_id({ handle, token }) {
+    return { id: this.object(handle).tokenToId(token) };
+  },
+  id_to_token({ handle, id }) {
+    return { token: this.object(handle).idToToken(id) };
+  },
+  stream_open({ handle, prompt, options = {} }) {
+    const tokenizer = this.object(handle);
+    return { stream: this.keep(tokenizer.stream(prompt, decoding(options, tokenizer))) };
+  },
+  stream_push({ stream, ids }) {
+    return { text: this.object(stream).push(...ids) };
+  },
+  stream_flush({ stream }) {
+    return { text: this.object(stream).flush() };
+  },
+  stream_close({ stream }) {
+    this.forget(stream);
+  },
+  stop_open({ handle, prompt, config, options = {} }) {
+    const tokenizer = this.object(handle);
+    return { stop: this.keep(tokenizer.stop(config, prompt, decoding(options, tokenizer))) };
+  },
+  stop_push({ stop, id }) {
+    const decoder = this.object(stop);
+    return { ...decoder.push(id), ...(decoder.match ? { match: decoder.match } : {}) };
+  },
+  stop_flush({ stop }) {
+    const decoder = this.object(stop);
+    return { ...decoder.flush(), ...(decoder.match ? { match: decoder.match } : {}) };
+  },
+  stop_close({ stop }) {
+    this.forget(stop);
+  },
+};
+
+function textOf(input) {
+  if (input.text !== undefined) return input.text;
+  const data = Uint8Array.from(atob(input.b64), (char) => char.charCodeAt(0));
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
+  } catch {
+    throw new TokenizerError("invalid_text", "the bytes are no UTF-8");
+  }
+}
+
+function encoding({ add_special = true, special = "all" }) {
+  return { addSpecial: add_special, special };
+}
+
+function decoding({ skip_special = true, unknown, byte_runs = "exact" }, { habit }) {
+  return { skipSpecial: skip_special, unknown: unknown ?? habit, byteRuns: byte_runs };
+}
+
+function codeOf(error) {
+  if (error instanceof BadRequest) return { code: "bad_request", message: error.message };
+  if (!(error instanceof TokenizerError)) return { code: "internal", message: String(error) };
+  const code = CODES[error.kind] ?? "invalid_model";
+  return { code, message: error.message, ...(error.feature ? { feature: error.feature } : {}) };
+}
