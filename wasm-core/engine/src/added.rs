@@ -4,13 +4,16 @@
 //! normalisation. The reference's rules for what surrounds a match (`lstrip`, `rstrip`,
 //! `single_word`) are followed to the letter, also where they make two matches overlap.
 
+mod starts;
+
 use crate::cuts::edges::Edges;
 use crate::definition::AddedToken;
 use crate::error::{Error, Result};
 use crate::partition::Partition;
 use crate::unicode::is_rust_word;
 use crate::vocab::Vocab;
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, Match, MatchKind, StartKind};
+use starts::Starts;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -239,13 +242,17 @@ impl AddedTokens {
 
     fn find(&self, matcher: Option<&Matcher>, text: &str, special: bool, out: &mut Vec<Segment>) {
         let Some(matcher) = matcher else { return lay_out(text, std::iter::empty(), out) };
-        let found = matcher.automaton.find_iter(text).filter_map(|found| {
+        let wanted = |found: Match| {
             let known = self.known.get(*matcher.owners.get(found.pattern().as_usize())?)?;
             // The reference passes over them too: what begins inside one is not found.
             let is_text = !special && self.special.contains(&known.token.content);
             (!is_text).then_some((found.range(), known))
-        });
-        lay_out(text, found, out);
+        };
+        let automaton = &matcher.automaton;
+        match &matcher.starts {
+            Some(starts) => lay_out(text, starts.find(automaton, text).filter_map(wanted), out),
+            None => lay_out(text, automaton.find_iter(text).filter_map(wanted), out),
+        }
     }
 
     fn find_permitted(
@@ -320,6 +327,7 @@ fn lay_out<'a>(
 #[derive(Debug)]
 struct Matcher {
     automaton: AhoCorasick,
+    starts: Option<Starts>,
     /// Which token each pattern belongs to.
     owners: Vec<usize>,
     /// Finds what overlaps too. Made when a match is refused for the first time.
@@ -354,8 +362,10 @@ impl Matcher {
                 .at_path("$.added_tokens"));
             }
         }
-        let automaton = automaton(MatchKind::LeftmostLongest, &patterns)?;
-        Ok(Some(Self { automaton, owners, everywhere: OnceLock::new() }))
+        let starts = Starts::new(patterns.iter().copied());
+        let anchored = if starts.is_some() { StartKind::Both } else { StartKind::Unanchored };
+        let automaton = automaton(MatchKind::LeftmostLongest, anchored, &patterns)?;
+        Ok(Some(Self { automaton, starts, owners, everywhere: OnceLock::new() }))
     }
 
     fn everywhere(&self, known: &[Known]) -> Result<&AhoCorasick> {
@@ -364,14 +374,15 @@ impl Matcher {
         }
         let text = |&at: &usize| known.get(at).map_or("", Known::text);
         let patterns: Vec<&str> = self.owners.iter().map(text).collect();
-        let made = automaton(MatchKind::Standard, &patterns)?;
+        let made = automaton(MatchKind::Standard, StartKind::Unanchored, &patterns)?;
         Ok(self.everywhere.get_or_init(|| made))
     }
 }
 
-fn automaton(kind: MatchKind, patterns: &[&str]) -> Result<AhoCorasick> {
+fn automaton(kind: MatchKind, starts: StartKind, patterns: &[&str]) -> Result<AhoCorasick> {
     AhoCorasick::builder()
         .match_kind(kind)
+        .start_kind(starts)
         .build(patterns)
         .map_err(|error| Error::limit(format!("too many added tokens: {error}")))
 }

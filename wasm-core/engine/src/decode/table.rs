@@ -13,8 +13,12 @@ use super::strip::Strip;
 use super::{ByteRuns, Decoders, Step};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Most tokens are shorter, and are copied as one block of this size whatever their length.
+/// Most tokens are shorter than this, and are copied as one block whatever their length.
 const BLOCK: usize = 16;
+/// What a token may have of a block.
+const MOST_INLINE: usize = BLOCK - 2;
+/// The length of a token that is elsewhere.
+const ELSEWHERE: u8 = u8::MAX;
 
 const KNOWN: u8 = 1;
 const SPECIAL: u8 = 2;
@@ -31,13 +35,64 @@ pub struct Asked<'a> {
     pub replace_unknown: bool,
 }
 
+/// What a token becomes when it is not the first, its length, and its kind: all in one line of a
+/// cache, since ids come in no order. Of a longer one the place in [`TokenTable::long`] instead.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(16))]
+struct Entry([u8; BLOCK]);
+
+impl Entry {
+    /// `None` where there are too many long tokens.
+    fn new(text: &[u8], kind: u8, long: &mut Vec<u8>) -> Option<Self> {
+        let mut entry = [0; BLOCK];
+        let [place @ .., len, kinds] = &mut entry;
+        *kinds = kind;
+        match place.get_mut(..text.len()) {
+            Some(place) => {
+                place.copy_from_slice(text);
+                *len = text.len() as u8;
+            }
+            None => {
+                let start = u32::try_from(long.len()).ok()?;
+                long.extend_from_slice(text);
+                let end = u32::try_from(long.len()).ok()?;
+                let range = u64::from(start) | u64::from(end) << 32;
+                place.first_chunk_mut().map(|place| *place = range.to_le_bytes())?;
+                *len = ELSEWHERE;
+            }
+        }
+        Some(Self(entry))
+    }
+
+    #[inline(always)]
+    fn kind(&self) -> u8 {
+        self.0[BLOCK - 1]
+    }
+
+    /// `None`: it is elsewhere.
+    #[inline(always)]
+    fn inline_len(&self) -> Option<usize> {
+        let len = self.0[BLOCK - 2];
+        (len != ELSEWHERE).then_some(usize::from(len).min(MOST_INLINE))
+    }
+
+    fn text<'a>(&'a self, long: &'a [u8]) -> &'a [u8] {
+        let found = match self.inline_len() {
+            Some(len) => self.0.get(..len),
+            None => {
+                let range = self.0.first_chunk().map_or(0, |range| u64::from_le_bytes(*range));
+                long.get(range as u32 as usize..(range >> 32) as usize)
+            }
+        };
+        found.unwrap_or_default()
+    }
+}
+
 #[derive(Debug)]
 pub struct TokenTable {
-    /// By id; where the token ends, the next one starts.
-    starts: Vec<u32>,
-    kinds: Vec<u8>,
-    /// What each token becomes when it is not the first; a block of zeroes behind the last.
-    bytes: Vec<u8>,
+    /// By id.
+    entries: Vec<Entry>,
+    long: Vec<u8>,
     /// What U+FFFD in the place of an unknown id becomes when it is not the first.
     unknown: Vec<u8>,
     /// Whether the first token becomes something else.
@@ -104,23 +159,22 @@ impl TokenTable {
         // From here on no token is the first.
         shape.push("", &mut String::new()).ok()?;
         let mut table = Self {
-            starts: Vec::with_capacity(id_bound as usize + 1),
-            kinds: Vec::with_capacity(id_bound as usize),
-            bytes: Vec::new(),
+            entries: Vec::with_capacity(id_bound as usize),
+            long: Vec::new(),
             unknown: Vec::new(),
             first_differs,
             strip: shape.strip,
         };
-        let mut text = String::new();
+        let (mut text, mut bytes) = (String::new(), Vec::new());
         for id in 0..id_bound {
-            table.starts.push(u32::try_from(table.bytes.len()).ok()?);
             let Some((token, special)) = token(id) else {
-                table.kinds.push(0);
+                table.entries.push(Entry::default());
                 continue;
             };
             let mut kind = KNOWN | if special { SPECIAL } else { 0 };
+            bytes.clear();
             if shape.byte_level {
-                push_token_bytes(token, &mut table.bytes);
+                push_token_bytes(token, &mut bytes);
             } else {
                 text.clear();
                 // A token that grows beyond all bounds is for the machines to complain about.
@@ -128,15 +182,13 @@ impl TokenTable {
                 match byte_of(&text).filter(|_| shape.byte_runs) {
                     Some(byte) => {
                         kind |= BYTE;
-                        table.bytes.push(byte);
+                        bytes.push(byte);
                     }
-                    None => table.bytes.extend_from_slice(text.as_bytes()),
+                    None => bytes.extend_from_slice(text.as_bytes()),
                 }
             }
-            table.kinds.push(kind);
+            table.entries.push(Entry::new(&bytes, kind, &mut table.long)?);
         }
-        table.starts.push(u32::try_from(table.bytes.len()).ok()?);
-        table.bytes.extend_from_slice(&[0; BLOCK]);
         text.clear();
         shape.push(REPLACEMENT, &mut text).ok()?;
         table.unknown = text.into_bytes();
@@ -165,10 +217,8 @@ impl TokenTable {
     /// What an id becomes when it is not the first, and whether it is special; `None` for an
     /// unknown one.
     pub fn get(&self, id: u32) -> Option<(&[u8], bool)> {
-        let at = id as usize;
-        let kind = self.kinds.get(at).copied().filter(|kind| kind & KNOWN != 0)?;
-        let (start, end) = (*self.starts.get(at)?, *self.starts.get(at + 1)?);
-        Some((self.bytes.get(start as usize..end as usize)?, kind & SPECIAL != 0))
+        let entry = self.entries.get(id as usize).filter(|entry| entry.kind() & KNOWN != 0)?;
+        Some((entry.text(&self.long), entry.kind() & SPECIAL != 0))
     }
 
     fn collect(&self, ids: &[u32], asked: &Asked<'_>, replace_runs: bool) -> Result<Vec<u8>> {
@@ -177,8 +227,8 @@ impl TokenTable {
         let left_out = if asked.skip_special { SPECIAL } else { 0 };
         let mut first_to_come = self.first_differs;
         for &id in ids {
-            let at = id as usize;
-            let kind = self.kinds.get(at).copied().unwrap_or(0);
+            let entry = self.entries.get(id as usize).copied().unwrap_or_default();
+            let kind = entry.kind();
             let unknown = kind & KNOWN == 0;
             if unknown && !asked.replace_unknown || kind & left_out != 0 {
                 continue;
@@ -187,10 +237,12 @@ impl TokenTable {
                 self.push_first(id, unknown, asked, &mut out)?;
             } else if unknown {
                 out.push(&self.unknown)?;
-            } else if let (Some(&start), Some(&end)) =
-                (self.starts.get(at), self.starts.get(at + 1))
-            {
-                out.push_block(&self.bytes, start as usize, end as usize, kind & BYTE != 0)?;
+            } else {
+                out.turn_to(kind & BYTE != 0);
+                match entry.inline_len() {
+                    Some(len) => out.push_block(&entry.0, len)?,
+                    None => out.push_text(entry.text(&self.long))?,
+                }
             }
         }
         out.close_run();
@@ -210,7 +262,10 @@ impl TokenTable {
         let mut text = String::new();
         shape.push(token, &mut text)?;
         match byte_of(&text).filter(|_| shape.byte_runs) {
-            Some(byte) => out.push_block(&[byte], 0, 1, true),
+            Some(byte) => {
+                out.turn_to(true);
+                out.push_text(&[byte])
+            }
             None => out.push(text.as_bytes()),
         }
     }
@@ -243,32 +298,40 @@ impl Output {
     }
 
     fn push(&mut self, text: &[u8]) -> Result<()> {
-        self.push_block(text, 0, text.len(), false)
+        self.turn_to(false);
+        self.push_text(text)
     }
 
-    /// Appends `source[start..end]`: as a whole block, if there is one to copy.
-    #[inline]
-    fn push_block(&mut self, source: &[u8], start: usize, end: usize, byte: bool) -> Result<()> {
+    /// What follows is a byte of a run, or is not.
+    #[inline(always)]
+    fn turn_to(&mut self, byte: bool) {
         match (byte, self.run) {
             (true, None) => self.run = Some(self.len),
             (false, Some(_)) => self.close_run(),
             _ => {}
         }
-        let len = end.saturating_sub(start);
-        if self.len + len + BLOCK > self.bytes.len() {
+    }
+
+    /// Appends the first `len` bytes of a block.
+    #[inline(always)]
+    fn push_block(&mut self, block: &[u8; BLOCK], len: usize) -> Result<()> {
+        if self.len + BLOCK > self.bytes.len() {
             self.make_room(len)?;
         }
-        let block = source.get(start..start + BLOCK).filter(|_| len <= BLOCK);
-        match (block, self.bytes.get_mut(self.len..self.len + BLOCK)) {
-            (Some(block), Some(place)) => place.copy_from_slice(block),
-            _ => {
-                let place = self.bytes.get_mut(self.len..self.len + len);
-                if let (Some(place), Some(text)) = (place, source.get(start..end)) {
-                    place.copy_from_slice(text);
-                }
-            }
+        if let Some(place) = self.bytes.get_mut(self.len..self.len + BLOCK) {
+            place.copy_from_slice(block);
         }
         self.len += len;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn push_text(&mut self, text: &[u8]) -> Result<()> {
+        self.make_room(text.len())?;
+        if let Some(place) = self.bytes.get_mut(self.len..self.len + text.len()) {
+            place.copy_from_slice(text);
+        }
+        self.len += text.len();
         Ok(())
     }
 

@@ -189,6 +189,24 @@ impl Model {
         }
     }
 
+    /// Whether [`Self::spaced_ids`] can be used.
+    pub fn reads_blanks(&self) -> bool {
+        matches!(self, Self::Bpe(bpe) if bpe.has_parts())
+    }
+
+    /// The ids of a text in which spaces stand for blanks. `leads`: as if one more stood before it.
+    pub fn spaced_ids(
+        &self,
+        scratch: &mut ModelScratch,
+        text: &str,
+        leads: bool,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let (bpe, scratch) = self.as_bpe(scratch).ok_or_else(wrong_scratch)?;
+        bpe.spaced_ids(scratch, text, leads, out);
+        Ok(())
+    }
+
     /// The ids of raw bytes, cut beforehand. Asks for [`Self::serves_bytes`].
     pub fn range_ids(
         &self,

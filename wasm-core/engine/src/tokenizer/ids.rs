@@ -129,6 +129,13 @@ impl Tokenizer {
         if let Route::Steps { track: true } = self.route {
             return self.tracked_ids(workspace, stretch, origin, out);
         }
+        if let Route::Blanks(lead) = self.route {
+            let leads = match workspace.continues && begins {
+                true => false,
+                false => lead.precedes(stretch, origin == 0),
+            };
+            return self.model.spaced_ids(&mut workspace.model, stretch, leads, out);
+        }
         let normalized = match workspace.continues && begins {
             true => self.normalizers.continue_plain(stretch)?,
             false => self.normalizers.apply_plain(stretch)?,
@@ -175,7 +182,7 @@ impl Tokenizer {
                 let Workspace { model, ranges, .. } = workspace;
                 self.model.range_ids(model, piece.as_bytes(), ranges, out)?;
             }
-            Route::Steps { .. } => {
+            Route::Blanks(_) | Route::Steps { .. } => {
                 let text = AlignedText::new(piece, origin, false);
                 for part in self.pre_tokenizers.apply(vec![text])? {
                     self.model.ids(&mut workspace.model, part.as_str(), out)?;

@@ -166,6 +166,7 @@ impl Tokenizer {
             "route": match &self.route {
                 Route::Scanner(scanner) => format!("scanner:{scanner:?}"),
                 Route::Ranges(_) => "ranges".to_owned(),
+                Route::Blanks(_) => "blanks".to_owned(),
                 Route::Steps { .. } => "steps".to_owned(),
             },
         })

@@ -4,6 +4,7 @@
 //! where each id came from; it serves the callers who ask for offsets, and it is the oracle of the
 //! fast one. Both give the same ids for every text.
 
+mod blanks;
 mod cutting;
 mod decoding;
 mod fit;
@@ -33,6 +34,7 @@ use crate::post::Post;
 use crate::split::pattern::Regex;
 use crate::split::{PreTokenizers, RangePlan, Scanner};
 use crate::text::{FindMatches, MAX_TEXT};
+use blanks::Lead;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -89,6 +91,8 @@ enum Route {
     Scanner(Scanner),
     /// Several steps that only cut, then bytes.
     Ranges(RangePlan),
+    /// No step but one that writes blanks for spaces, which the model reads as such.
+    Blanks(Lead),
     /// Step by step, as the reference does. `track`: a step asks where its piece began.
     Steps { track: bool },
 }
@@ -122,8 +126,15 @@ impl Tokenizer {
         };
         let byte_level = plan.is_some();
         let unk = definition.model.unk();
-        let Definition { added_tokens, ids_as_stated, longest_first, pre_tokenizer, model, .. } =
-            definition;
+        let Definition {
+            added_tokens,
+            ids_as_stated,
+            longest_first,
+            normalizer,
+            pre_tokenizer,
+            model,
+            ..
+        } = definition;
         let model = Model::new(model, byte_level)?;
         let normalize = |text: &str| normalizers.apply_plain(text).map(Cow::into_owned);
         let (vocab, first_free) = (model.vocab(), model.size());
@@ -135,7 +146,12 @@ impl Tokenizer {
                 Some(scanner) if model.is_bpe() => Route::Scanner(scanner),
                 _ => Route::Ranges(plan),
             },
-            _ => Route::Steps { track: unanchored || asks_for_origin(&pre_tokenizer, &added) },
+            _ => match Lead::of(&normalizer, &pre_tokenizer) {
+                Some(lead) if model.reads_blanks() && !added.matches_normalized() => {
+                    Route::Blanks(lead)
+                }
+                _ => Route::Steps { track: unanchored || asks_for_origin(&pre_tokenizer, &added) },
+            },
         };
         let special = added.iter().filter(|(token, _)| token.special);
         let control = special.map(|(_, id)| id).collect();

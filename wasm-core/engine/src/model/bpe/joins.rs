@@ -5,15 +5,28 @@
 //! and both halves can be merged (and remembered) apart. In a SentencePiece-like vocabulary, whose
 //! pieces would otherwise be whole texts, this cuts in front of nearly every `▁`.
 
+use super::segments::decode;
 use crate::definition::Bpe as Definition;
+use crate::split::scan::lanes::{Block, WIDTH};
 use std::collections::HashSet;
 
 /// A one-hash filter: it may say "joined" of a pair that is not, which only costs a cut.
 const BITS: u32 = 20;
 
+/// What SentencePiece writes for a space, and its place in the near table, behind ASCII.
+pub const BLANK: char = '▁';
+const BLANK_CODE: u32 = BLANK as u32;
+const NEAR_BLANK: u8 = 0x80;
+const FAR: u8 = 0xFF;
+
 #[derive(Debug)]
 pub struct Joins {
     filter: Vec<u64>,
+    /// The same of ASCII and the blank, one row of bits for each left one: text is mostly this, and
+    /// the filter is too large for the nearest cache.
+    near: Box<[[u64; 4]; 256]>,
+    /// Whether no ASCII is joined with a blank behind it, other blanks excepted.
+    blanks_begin: bool,
 }
 
 impl Joins {
@@ -55,44 +68,179 @@ impl Joins {
 
     /// Joined is what stands side by side in one of `texts`.
     pub fn of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
-        let mut joins = Self { filter: vec![0; 1 << (BITS - 6)] };
+        let mut joins = Self {
+            filter: vec![0; 1 << (BITS - 6)],
+            near: Box::new([[0; 4]; 256]),
+            blanks_begin: false,
+        };
         for text in texts {
             for (left, right) in text.chars().zip(text.chars().skip(1)) {
+                let (left, right) = (u32::from(left), u32::from(right));
                 let (word, bit) = place(left, right);
                 if let Some(word) = joins.filter.get_mut(word) {
                     *word |= bit;
                 }
+                let (left, right) = (near(left), near(right));
+                if left != FAR && right != FAR {
+                    joins.near[usize::from(left)][usize::from(right >> 6)] |= 1 << (right & 63);
+                }
             }
         }
+        joins.blanks_begin = (0..NEAR_BLANK).all(|left| !joins.near_joined(left, NEAR_BLANK));
         joins
     }
 
     #[inline]
     pub fn joined(&self, left: char, right: char) -> bool {
+        self.are_joined(u32::from(left), u32::from(right))
+    }
+
+    #[inline(always)]
+    fn are_joined(&self, left: u32, right: u32) -> bool {
+        let (at, near_right) = (near(left), near(right));
+        if at != FAR && near_right != FAR {
+            return self.near_joined(at, near_right);
+        }
         let (word, bit) = place(left, right);
         self.filter.get(word).is_some_and(|word| word & bit != 0)
     }
 
+    #[inline(always)]
+    fn near_joined(&self, left: u8, right: u8) -> bool {
+        self.near[usize::from(left)][usize::from(right >> 6)] >> (right & 63) & 1 != 0
+    }
+
     /// Calls `each(start, end)` for the parts of `piece` that no token connects.
-    #[inline]
+    #[inline(always)]
     pub fn parts(&self, piece: &str, mut each: impl FnMut(usize, usize)) {
-        let mut chars = piece.char_indices();
-        let Some((_, mut left)) = chars.next() else { return };
-        let mut start = 0;
-        for (at, right) in chars {
-            if !self.joined(left, right) {
+        let text = piece.as_bytes();
+        let (mut start, mut at, mut left) = (0, 0, None);
+        while at < text.len() {
+            let (right, width) = decode(text, at);
+            if left.is_some_and(|left| !self.are_joined(left, right)) {
                 each(start, at);
                 start = at;
             }
-            left = right;
+            left = Some(right);
+            at += width;
         }
-        each(start, piece.len());
+        if start < text.len() {
+            each(start, text.len());
+        }
+    }
+
+    /// The same where a space is read as the blank that a normalizer would write for it. Of the
+    /// cuts between letters none is used, so that most of them need not be asked for.
+    #[inline(always)]
+    pub fn spaced_parts(&self, piece: &str, mut each: impl FnMut(usize, usize)) {
+        let (text, mut start) = (piece.as_bytes(), 0);
+        while start < text.len() {
+            let window = text.get(start..).and_then(<[u8]>::first_chunk);
+            let mut cuts = window.map_or(0, |window| self.cuts(window));
+            if cuts == 0 {
+                start = self.slow_parts(text, start, &mut each);
+                continue;
+            }
+            let base = start;
+            while cuts != 0 {
+                let end = base + cuts.trailing_zeros() as usize;
+                cuts &= cuts - 1;
+                each(start, end);
+                start = end;
+            }
+        }
+    }
+
+    /// Character by character, up to a part that begins with ASCII; answers where that is.
+    #[inline(always)]
+    fn slow_parts(
+        &self,
+        text: &[u8],
+        mut start: usize,
+        each: &mut impl FnMut(usize, usize),
+    ) -> usize {
+        let (mut at, mut left) = (start, None);
+        while let Some(&byte) = text.get(at) {
+            let (right, width) = spaced(text, at, byte);
+            if left.is_some_and(|left| !self.are_joined(left, right)) {
+                each(start, at);
+                start = at;
+                if byte < 0x80 {
+                    return start;
+                }
+            }
+            left = Some(right);
+            at += width;
+        }
+        each(start, text.len());
+        text.len()
+    }
+
+    /// Where a first part of [`Self::spaced_parts`] may end.
+    pub fn first_spaced_part(&self, piece: &str) -> usize {
+        let (text, mut at, mut left) = (piece.as_bytes(), 0, None);
+        while let Some(&byte) = text.get(at) {
+            let (right, width) = spaced(text, at, byte);
+            if left.is_some_and(|left| !self.are_joined(left, right)) {
+                return at;
+            }
+            left = Some(right);
+            at += width;
+        }
+        text.len()
+    }
+
+    /// Where a window that begins at a cut may be cut, one bit each; what is not ASCII ends it.
+    #[inline(always)]
+    fn cuts(&self, window: &[u8; WIDTH]) -> u64 {
+        let block = Block::load(window);
+        let high = block.high();
+        let known = high.wrapping_sub(1) & !high & !1;
+        let letters = block.in_range(0x20, b'a', b'z');
+        let blanks = block.in_range(0, b' ', b' ');
+        let first_blanks = blanks & !(blanks << 1);
+        let (sure, mut asked) = match self.blanks_begin {
+            true => (first_blanks, !first_blanks),
+            false => (0, u64::MAX),
+        };
+        asked &= !(letters & (letters | blanks) << 1) & known;
+        let mut cuts = sure & known;
+        while asked != 0 {
+            let at = asked.trailing_zeros() as usize;
+            asked &= asked - 1;
+            let code = |at: usize| match window[at & (WIDTH - 1)] {
+                b' ' => NEAR_BLANK,
+                byte => byte,
+            };
+            let apart = !self.near_joined(code(at.wrapping_sub(1)), code(at));
+            cuts |= u64::from(apart) << (at & (WIDTH - 1));
+        }
+        cuts
+    }
+}
+
+/// The character that is read at `at`, and its length.
+#[inline(always)]
+fn spaced(text: &[u8], at: usize, byte: u8) -> (u32, usize) {
+    match byte {
+        b' ' => (BLANK_CODE, 1),
+        _ => decode(text, at),
+    }
+}
+
+/// The place of a character in the near table.
+#[inline(always)]
+fn near(code: u32) -> u8 {
+    match code {
+        0..0x80 => code as u8,
+        BLANK_CODE => NEAR_BLANK,
+        _ => FAR,
     }
 }
 
 #[inline]
-fn place(left: char, right: char) -> (usize, u64) {
-    let pair = u64::from(u32::from(left)) << 32 | u64::from(u32::from(right));
+fn place(left: u32, right: u32) -> (usize, u64) {
+    let pair = u64::from(left) << 32 | u64::from(right);
     let mixed =
         pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ pair.wrapping_mul(0xC2B2_AE3D).rotate_left(17);
     let bit = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - BITS);

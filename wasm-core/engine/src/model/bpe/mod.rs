@@ -3,7 +3,8 @@
 //! Two ways lead to the same ids. The way of *characters* follows the reference step by step and
 //! serves every file: characters become symbols (`units`), symbols are merged (`merge`). The way of
 //! *bytes* is for byte-level vocabularies: it starts from the raw bytes, before they were spelled in
-//! the byte alphabet, and remembers pieces in a `cache`.
+//! the byte alphabet, and remembers pieces in a `cache`. Where a vocabulary of characters says that
+//! nothing joins two of them, the way of characters is taken part by part (`parts`), with the cache.
 
 pub mod atoms;
 pub mod batch;
@@ -18,6 +19,7 @@ pub mod learn;
 pub mod merge;
 pub mod missed;
 pub mod pairs;
+mod parts;
 pub mod queue;
 pub mod segments;
 pub mod strays;
@@ -161,38 +163,14 @@ impl Bpe {
             out.extend_from_slice(&scratch.merger.ids);
             return;
         };
-        joins.parts(piece, |start, end| self.part_ids(scratch, piece, start, end, out));
-    }
-
-    /// The ids of a part that nothing connects with its neighbours.
-    fn part_ids(
-        &self,
-        scratch: &mut BpeScratch,
-        piece: &str,
-        start: usize,
-        end: usize,
-        out: &mut Vec<u32>,
-    ) {
-        let key = Key::new(piece.as_bytes(), start, end - start);
-        let (ids, count) = scratch.cache.short(key);
-        if count > 0 {
-            out.extend_from_slice(ids.get(..count).unwrap_or_default());
-            return;
-        }
-        let part = piece.get(start..end).unwrap_or_default();
-        if scratch.cache.recall(key, part.as_bytes(), out) {
-            return;
-        }
-        self.merge_symbols(scratch, part);
-        let ids = &scratch.merger.ids;
-        out.extend_from_slice(ids);
-        scratch.cache.remember(key, part.as_bytes(), ids);
+        self.encode_parts(joins, scratch, piece, out);
     }
 
     fn merge_symbols(&self, scratch: &mut BpeScratch, piece: &str) {
-        self.units.symbols(&self.vocab, piece, &mut scratch.symbols);
-        scratch.merger.ids.clear();
-        scratch.merger.ids.extend(scratch.symbols.iter().map(|symbol| symbol.id));
-        scratch.merger.run(&self.pairs);
+        let BpeScratch { merger, symbols, .. } = scratch;
+        self.units.symbols(&self.vocab, piece, symbols);
+        merger.ids.clear();
+        merger.ids.extend(symbols.iter().map(|symbol| symbol.id));
+        merger.run(&self.pairs);
     }
 }

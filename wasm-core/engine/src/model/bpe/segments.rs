@@ -321,7 +321,7 @@ fn merge_atoms(pairs: &PairTable, merger: &mut Merger, ids: &[u32], out: &mut Ve
 
 /// The character at some place, as its code point and its length.
 #[inline(always)]
-fn decode(text: &[u8], at: usize) -> (u32, usize) {
+pub fn decode(text: &[u8], at: usize) -> (u32, usize) {
     let bytes = match text.get(at..).and_then(<[u8]>::first_chunk::<4>) {
         Some(bytes) => u32::from_le_bytes(*bytes),
         None => near_the_end(text, at),

@@ -14,7 +14,7 @@ pub use words::Block;
 mod simd {
     use super::WIDTH;
     use core::arch::wasm32::{
-        i8x16_bitmask, u8x16_le, u8x16_splat, u8x16_sub, v128, v128_load, v128_or,
+        i8x16_bitmask, u8x16_eq, u8x16_le, u8x16_splat, u8x16_sub, v128, v128_load, v128_or,
     };
 
     #[derive(Clone, Copy)]
@@ -42,6 +42,13 @@ mod simd {
             let (fold, width) = (u8x16_splat(fold), u8x16_splat(last - first));
             let first = u8x16_splat(first);
             self.mask(|bytes| u8x16_le(u8x16_sub(v128_or(bytes, fold), first), width))
+        }
+
+        /// The bytes that are this one.
+        #[inline(always)]
+        pub fn equal(self, byte: u8) -> u64 {
+            let byte = u8x16_splat(byte);
+            self.mask(|bytes| u8x16_eq(bytes, byte))
         }
 
         /// The bytes that are no ASCII.
@@ -95,6 +102,16 @@ mod words {
             })
         }
 
+        /// The bytes that are this one.
+        #[inline(always)]
+        pub fn equal(self, byte: u8) -> u64 {
+            self.mask(|word| {
+                let differs = word ^ (u64::from(byte) * ONES);
+                let low_bits = (differs & !HIGH) + !HIGH;
+                !(low_bits | differs)
+            })
+        }
+
         /// The bytes that are no ASCII.
         #[inline(always)]
         pub fn high(self) -> u64 {
@@ -119,6 +136,9 @@ mod tests {
             };
             let block = Block::load(&bytes);
             assert_eq!(block.high(), obvious(&|b| b >= 0x80));
+            for byte in [0, b'<', 0x7F, 0x80, 0xE2, 0xFF, bytes[17]] {
+                assert_eq!(block.equal(byte), obvious(&|b| b == byte), "{byte}");
+            }
             for (fold, first, last) in [
                 (0x20, b'a', b'z'),
                 (0, b'A', b'Z'),
