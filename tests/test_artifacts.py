@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pywasmtok._host import abi
-from tools import abi_constants, build_core, wasm_sections
+from pywasmtok._host import abi, template_abi
+from tools import abi_constants, build_core, crate_sources, wasm_sections
 from tools.wasm_sections import Limits, Module, Signature
 
 # What hosts of 2022 have. A compiler that starts to use more must not widen this unnoticed.
@@ -24,7 +24,12 @@ FLOOR = {
     "reference-types",
     "sign-ext",
 }
-BEYOND = {"portable": {"simd128"}, "threads": {"simd128", "atomics"}, "baseline": set[str]()}
+BEYOND = {
+    "portable": {"simd128"},
+    "threads": {"simd128", "atomics"},
+    "baseline": set[str](),
+    "template": {"simd128"},
+}
 WORKER_EXPORTS = {"__stack_pointer", "__tls_size", "__tls_align", "__wasm_init_tls"}
 
 
@@ -32,7 +37,7 @@ def artifact(name: str) -> bytes:
     return (build_core.CORE / f"{name}.wasm").read_bytes()
 
 
-@pytest.fixture(params=[variant.name for variant in build_core.VARIANTS])
+@pytest.fixture(params=[variant.name for variant in build_core.ARTIFACTS])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -55,11 +60,33 @@ def test_a_changed_source_or_artifact_is_seen(
     monkeypatch.setattr(build_core, "ROOT", tmp_path)
     monkeypatch.setattr(build_core, "CORE", tmp_path)
     monkeypatch.setattr(build_core, "LOCK", tmp_path / build_core.LOCK.name)
-    monkeypatch.setattr(build_core, "source_hash", lambda: "another")
+    real = build_core.source_hash
+
+    def source_hash(crate: build_core.Crate = build_core.ENGINE) -> str:
+        return "another" if crate is build_core.ENGINE else real(crate)
+
+    monkeypatch.setattr(build_core, "source_hash", source_hash)
     assert build_core.problems() == [
         "the sources of the core have changed since it was built",
         "portable.wasm is not the file that was locked",
     ]
+
+
+def test_each_crate_has_its_own_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of the two is built anew because the other has changed."""
+    folders = {build_core.ENGINE: {"abi", "engine"}, build_core.RENDERER: {"template"}}
+    for crate, own in folders.items():
+        files = crate_sources.files(build_core.WORKSPACE / crate.folder)
+        inside = {path.relative_to(build_core.WORKSPACE).parts[0] for path in files}
+        assert inside == own | {"panic-text"}
+        assert build_core.WORKSPACE / crate.folder / "abi.toml" in files
+    engine, renderer = (
+        {entry["name"] for entry in crate_sources.locked_packages(crate.package)}
+        for crate in folders
+    )
+    assert "minijinja" in renderer - engine
+    assert "serde_json" in engine - renderer
+    assert build_core.source_hash() != build_core.source_hash(build_core.RENDERER)
 
 
 def test_the_constants_match_the_table() -> None:
@@ -80,10 +107,16 @@ def test_imports(name: str, module: Module) -> None:
 
 def test_exports_are_the_functions_of_the_table(name: str, module: Module) -> None:
     functions = {key: what for key, what in module.exports.items() if isinstance(what, Signature)}
-    expected = {
-        key: Signature(("i32",) * params, ("i32",) * results)
-        for key, (params, results) in abi.FUNCTIONS.items()
-    }
+    if name == "template":
+        expected = {
+            key: Signature(("i32",) * params, (result,) if result else ())
+            for key, (params, result) in template_abi.FUNCTIONS.items()
+        }
+    else:
+        expected = {
+            key: Signature(("i32",) * params, ("i32",) * results)
+            for key, (params, results) in abi.FUNCTIONS.items()
+        }
     if name == "threads":
         expected["__wasm_init_tls"] = Signature(("i32",), ())
         assert module.exports.keys() >= WORKER_EXPORTS
@@ -99,11 +132,22 @@ def test_features_are_those_of_the_floor(name: str, module: Module) -> None:
 def test_identity(name: str, module: Module) -> None:
     lock = tomllib.loads(build_core.LOCK.read_text(encoding="utf-8"))
     identity = json.loads(module.custom["pywasmtok.abi"])
-    assert identity["abi"] == lock["abi"] == abi.ABI_VERSION
+    if name == "template":
+        entry, number = lock["template"], template_abi.ABI_VERSION
+    else:
+        entry, number = lock, abi.ABI_VERSION
+    assert identity["abi"] == entry["abi"] == number
     assert identity["variant"] == name
     assert identity["version"] == lock["version"]
     assert BEYOND[name] <= set(identity["features"])
-    assert module.custom["build_id"].hex() == lock["source"]
+    assert module.custom["build_id"].hex() == entry["source"]
+
+
+def test_the_package_holds_every_artifact() -> None:
+    """The folder is data of the package: whoever builds a wheel gets what is in it."""
+    assert build_core.CORE.is_relative_to(build_core.ROOT / "pywasmtok")
+    names = {path.stem for path in build_core.CORE.glob("*.wasm")}
+    assert names == {variant.name for variant in build_core.ARTIFACTS}
 
 
 def test_no_path_of_the_building_machine_is_inside(name: str) -> None:

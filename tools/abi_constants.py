@@ -1,4 +1,4 @@
-"""Writes the ABI's numbers from wasm-core/abi/abi.toml to everyone who needs them.
+"""Writes the numbers of both ABIs (wasm-core/abi and template) to everyone who needs them.
 
 python -m tools.abi_constants            write the constants and the tables of docs/abi.md
 python -m tools.abi_constants --check    exit 1 when one of them differs from the table
@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tools import template_constants
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "wasm-core/abi/abi.toml"
 RUST = ROOT / "wasm-core/abi/src/constants.rs"
@@ -22,6 +24,10 @@ HOSTS = ROOT / "conformance/adapters"
 JAVASCRIPT = HOSTS / "js/abi.mjs"
 GO = HOSTS / "wazero/pywasmtok/abi.go"
 JAVA = HOSTS / "chicory/src/main/java/pywasmtok/Abi.java"
+TEMPLATE_TABLE = ROOT / "wasm-core/template/abi.toml"
+TEMPLATE_RUST = ROOT / "wasm-core/template/src/abi/constants.rs"
+TEMPLATE_PYTHON = ROOT / "pywasmtok/_host/template_abi.py"
+TEMPLATE_JAVASCRIPT = HOSTS / "js/template_abi.mjs"
 
 Table = dict[str, Any]
 LIMITS = ("input_padding", "max_sessions", "max_tokenizers", "max_panic_text")
@@ -176,9 +182,9 @@ def docs_tables(table: Table) -> dict[str, str]:
     }
 
 
-def docs(table: Table, text: str) -> str:
+def docs(tables: dict[str, str], text: str) -> str:
     """The page with each table between its markers replaced."""
-    for name, content in docs_tables(table).items():
+    for name, content in tables.items():
         begin, end = f"<!-- table: {name} -->", f"<!-- end of {name} -->"
         if text.count(begin) != 1 or text.count(end) != 1:
             raise SystemExit(f"{DOCS.name}: needs one pair of markers {begin} {end}")
@@ -190,14 +196,20 @@ def docs(table: Table, text: str) -> str:
 
 def outputs() -> dict[Path, str]:
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    template = tomllib.loads(TEMPLATE_TABLE.read_text(encoding="utf-8"))
     page = DOCS.read_text(encoding="utf-8")
+    rows = template_constants.docs_rows(template).items()
+    tables = docs_tables(table) | {name: markdown(*one) for name, one in rows}
     return {
         RUST: rust(table),
         PYTHON: python(table),
-        DOCS: docs(table, page),
+        DOCS: docs(tables, page),
         JAVASCRIPT: javascript(table),
         GO: go(table),
         JAVA: java(table),
+        TEMPLATE_RUST: template_constants.rust(template),
+        TEMPLATE_PYTHON: template_constants.python(template),
+        TEMPLATE_JAVASCRIPT: template_constants.javascript(template),
     }
 
 

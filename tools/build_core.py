@@ -1,6 +1,8 @@
-"""Builds the WebAssembly core and locks what it was built from.
+"""Builds the WebAssembly core and the template renderer, and locks what they were built from.
 
-python -m tools.build_core             build portable, threads and baseline into pywasmtok/core
+python -m tools.build_core             build portable, threads, baseline and template
+python -m tools.build_core --only template
+                                       just the renderer: the core is another crate
 python -m tools.build_core --check     compare the lock with the sources and the artifacts (fast)
 python -m tools.build_core --verify    rebuild elsewhere; with the locked toolchain the bytes must
                                        be the same, with another one --out keeps them for tests
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import toolchain, wasm_sections
+from tools import crate_sources, toolchain, wasm_sections
 from tools.toolchain import Toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +34,7 @@ LOCK = CORE / "core.lock.toml"
 REBUILD = "python -m tools.build_core"
 
 CARGO = (
-    *("rustc", "--release", "--locked", "-p", "pywasmtok-abi", "--lib", "--crate-type", "cdylib"),
+    *("rustc", "--release", "--locked", "--lib", "--crate-type", "cdylib"),
     *("-Z", "build-std=std,panic_abort", "--target", "wasm32-unknown-unknown"),
 )
 # Small: 1 GiB, because hosts without lazy memory reserve the maximum, and browsers count it.
@@ -40,10 +42,30 @@ THREADS_MAX_MEMORY = 1 << 30
 
 
 @dataclass(frozen=True)
+class Crate:
+    """What artifacts are built from; each has a table of its ABI."""
+
+    folder: str
+
+    @property
+    def package(self) -> str:
+        return f"pywasmtok-{self.folder}"
+
+    def abi(self) -> int:
+        text = (WORKSPACE / self.folder / "abi.toml").read_text(encoding="utf-8")
+        return int(tomllib.loads(text)["version"])
+
+
+ENGINE = Crate("abi")
+RENDERER = Crate("template")
+
+
+@dataclass(frozen=True)
 class Variant:
     name: str
     features: tuple[str, ...]
     link_args: tuple[str, ...] = ()
+    crate: Crate = ENGINE
 
     def flags(self) -> list[str]:
         """For rustc; the same on every machine."""
@@ -75,44 +97,17 @@ VARIANTS = (
 )
 
 
-def source_files() -> list[Path]:
-    """What the artifacts depend on: the crates that the abi is made of, and the manifests."""
-    crates: list[Path] = []
-    waiting = [WORKSPACE / "abi"]
-    while waiting:
-        crate = waiting.pop()
-        if crate in crates:
-            continue
-        crates.append(crate)
-        manifest = tomllib.loads((crate / "Cargo.toml").read_text(encoding="utf-8"))
-        dependencies = manifest.get("dependencies", {}).values()
-        paths = (item["path"] for item in dependencies if isinstance(item, dict) and "path" in item)
-        waiting += [(crate / path).resolve() for path in paths]
-    files = [WORKSPACE / "Cargo.toml", WORKSPACE / "Cargo.lock"]
-    for crate in crates:
-        files += [path for path in crate.rglob("*") if path.is_file() and _is_source(path, crate)]
-    return sorted(files)
+# Deep recursion of a hostile template must meet the bound of the native stack first.
+RENDERER_STACK = 1 << 20
+TEMPLATE = Variant("template", ("simd128",), (f"-zstack-size={RENDERER_STACK}",), RENDERER)
+ARTIFACTS = (*VARIANTS, TEMPLATE)
 
 
-def _is_source(path: Path, crate: Path) -> bool:
-    parts = path.relative_to(crate).parts
-    return parts[0] != "target" and not any(part.startswith(".") for part in parts)
-
-
-def source_hash() -> str:
-    """Over names and contents of the sources, and over the flags."""
-    digest = hashlib.sha256()
-    recipe = {"cargo": CARGO, "flags": {variant.name: variant.flags() for variant in VARIANTS}}
-    digest.update(json.dumps(recipe, sort_keys=True).encode())
-    for path in source_files():
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"\n{path.relative_to(WORKSPACE).as_posix()} {content}".encode())
-    return digest.hexdigest()
-
-
-def abi_number() -> int:
-    table = tomllib.loads((WORKSPACE / "abi/abi.toml").read_text(encoding="utf-8"))
-    return int(table["version"])
+def source_hash(crate: Crate = ENGINE) -> str:
+    """Over what the artifacts of a crate depend on, so that one crate's change is not another's."""
+    flags = {one.name: one.flags() for one in ARTIFACTS if one.crate is crate}
+    recipe = {"cargo": CARGO, "package": crate.package, "flags": flags}
+    return crate_sources.source_hash(WORKSPACE / crate.folder, crate.package, recipe)
 
 
 def version() -> str:
@@ -140,9 +135,10 @@ def build(variant: Variant, chain: Toolchain, target_dir: Path) -> bytes:
     environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(flags)
     environment["SOURCE_DATE_EPOCH"] = "0"
     started = time.monotonic()
-    command = [chain.cargo, *CARGO, "--target-dir", str(target_dir)]
+    command = [chain.cargo, *CARGO, "-p", variant.crate.package, "--target-dir", str(target_dir)]
     subprocess.run(command, cwd=WORKSPACE, env=environment, check=True)
-    linked = target_dir / "wasm32-unknown-unknown/release/pywasmtok_abi.wasm"
+    library = variant.crate.package.replace("-", "_")
+    linked = target_dir / f"wasm32-unknown-unknown/release/{library}.wasm"
     artifact = with_identity(linked.read_bytes(), variant)
     seconds = time.monotonic() - started
     print(f"{variant.name}: {len(artifact):,} bytes in {seconds:.0f} s", flush=True)
@@ -152,7 +148,7 @@ def build(variant: Variant, chain: Toolchain, target_dir: Path) -> bytes:
 def with_identity(module: bytes, variant: Variant) -> bytes:
     """Adds the sections that a host reads first."""
     identity = {
-        "abi": abi_number(),
+        "abi": variant.crate.abi(),
         "features": sorted(variant.features),
         "variant": variant.name,
         "version": version(),
@@ -161,7 +157,7 @@ def with_identity(module: bytes, variant: Variant) -> bytes:
     return (
         module
         + wasm_sections.custom_section("pywasmtok.abi", text.encode())
-        + wasm_sections.custom_section("build_id", bytes.fromhex(source_hash()))
+        + wasm_sections.custom_section("build_id", bytes.fromhex(source_hash(variant.crate)))
     )
 
 
@@ -182,47 +178,76 @@ def build_all(chain: Toolchain, variants: list[Variant], targets: Path | None) -
     }
 
 
-def lock_text(chain: Toolchain, artifacts: dict[str, bytes]) -> str:
+def lock_text(chain: Toolchain, artifacts: dict[str, bytes], before: dict[str, Any]) -> str:
+    """For what was built now; of the rest, what the lock said before."""
     # JSON's strings, numbers and flat lists are TOML's too.
+    core = before if TEMPLATE.name in artifacts and len(artifacts) == 1 else None
     lines = [
         "# What the modules beside this file were built from. Written by tools/build_core.py.",
         "",
-        f"abi = {abi_number()}",
+        f"abi = {ENGINE.abi() if core is None else core['abi']}",
         f"version = {json.dumps(version())}",
-        f"source = {json.dumps(source_hash())}",
+        f"source = {json.dumps(source_hash() if core is None else core['source'])}",
         "",
         "[toolchain]",
-        f"kind = {json.dumps(chain.kind)}",
-        *(f"{name} = {json.dumps(value)}" for name, value in chain.versions.items()),
+        *_assignments({"kind": chain.kind, **chain.versions}),
     ]
     for variant in VARIANTS:
-        data = artifacts[variant.name]
-        lines += [
-            "",
-            f"[builds.{variant.name}]",
-            f"sha256 = {json.dumps(hashlib.sha256(data).hexdigest())}",
-            f"size = {len(data)}",
-            f"features = {json.dumps(sorted(variant.features))}",
-            f"flags = {json.dumps(variant.flags())}",
-        ]
+        entry = before["builds"][variant.name] if core else _entry(variant, artifacts)
+        lines += ["", f"[builds.{variant.name}]", *_assignments(entry)]
+    renderer = {
+        "abi": RENDERER.abi(),
+        "source": source_hash(RENDERER),
+        **_entry(TEMPLATE, artifacts),
+    }
+    lines += ["", f"[{TEMPLATE.name}]", *_assignments(renderer)]
     return "\n".join(lines) + "\n"
+
+
+def _assignments(table: dict[str, Any]) -> list[str]:
+    return [f"{name} = {json.dumps(value)}" for name, value in table.items()]
+
+
+def _entry(variant: Variant, artifacts: dict[str, bytes]) -> dict[str, Any]:
+    data = artifacts[variant.name]
+    return {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "size": len(data),
+        "features": sorted(variant.features),
+        "flags": variant.flags(),
+    }
+
+
+def read_lock() -> dict[str, Any]:
+    return tomllib.loads(LOCK.read_text(encoding="utf-8"))
+
+
+def locked_entries(lock: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the lock says of each artifact."""
+    entries = dict(lock["builds"])
+    if TEMPLATE.name in lock:
+        entries[TEMPLATE.name] = lock[TEMPLATE.name]
+    return entries
 
 
 def problems() -> list[str]:
     """What in the lock, the sources and the artifacts does not fit together."""
     if not LOCK.exists():
         return [f"{LOCK.relative_to(ROOT)} is missing"]
-    lock: dict[str, Any] = tomllib.loads(LOCK.read_text(encoding="utf-8"))
+    lock = read_lock()
     found = []
     if lock["source"] != source_hash():
         found.append("the sources of the core have changed since it was built")
-    for name, entry in lock["builds"].items():
+    if lock.get(TEMPLATE.name, {}).get("source") != source_hash(RENDERER):
+        found.append("the sources of the template renderer have changed since it was built")
+    entries = locked_entries(lock)
+    for name, entry in entries.items():
         path = CORE / f"{name}.wasm"
         if not path.exists():
             found.append(f"{path.relative_to(ROOT)} is missing")
         elif hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"]:
             found.append(f"{path.relative_to(ROOT)} is not the file that was locked")
-    if set(lock["builds"]) != {variant.name for variant in VARIANTS}:
+    if set(entries) != {variant.name for variant in ARTIFACTS}:
         found.append("the lock names other builds than the tool makes")
     return found
 
@@ -240,25 +265,30 @@ def verify(chain: Toolchain, out: Path | None) -> int:
     """Rebuilds from nothing and compares."""
     if check() != 0:
         return 1
-    lock = tomllib.loads(LOCK.read_text(encoding="utf-8"))
+    lock = read_lock()
     with tempfile.TemporaryDirectory() as scratch:
-        artifacts = build_all(chain, list(VARIANTS), Path(scratch))
+        artifacts = build_all(chain, list(ARTIFACTS), Path(scratch))
     if out is not None:
         write(artifacts, out)
-    locked = lock["toolchain"]
-    if {"kind": chain.kind, **chain.versions} != locked:
-        print(f"built, not compared: the lock's toolchain is another one ({locked['rustc']})")
+    if not _same_toolchain(chain, lock):
+        rustc = lock["toolchain"]["rustc"]
+        print(f"built, not compared: the lock's toolchain is another one ({rustc})")
         return 0
+    entries = locked_entries(lock)
     different = [
         name
         for name, data in artifacts.items()
-        if hashlib.sha256(data).hexdigest() != lock["builds"][name]["sha256"]
+        if hashlib.sha256(data).hexdigest() != entries[name]["sha256"]
     ]
     for name in different:
         print(f"{name}: a rebuild gives other bytes than the committed artifact")
     if not different:
         print("the committed artifacts are what these sources build to")
     return 1 if different else 0
+
+
+def _same_toolchain(chain: Toolchain, lock: dict[str, Any]) -> bool:
+    return bool({"kind": chain.kind, **chain.versions} == lock.get("toolchain"))
 
 
 def write(artifacts: dict[str, bytes], folder: Path) -> None:
@@ -268,19 +298,19 @@ def write(artifacts: dict[str, bytes], folder: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    names = [variant.name for variant in VARIANTS]
+    names = [variant.name for variant in ARTIFACTS]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true", help="compare hashes, build nothing")
     parser.add_argument("--verify", action="store_true", help="rebuild and compare bytes")
     parser.add_argument("--out", type=Path, help="write the artifacts here, and no lock")
-    parser.add_argument("--only", choices=names, action="append", help="with --out: just this one")
+    parser.add_argument("--only", choices=names, action="append", help="without --out: template")
     parser.add_argument("--target-dir", type=Path, help="where cargo works (CARGO_TARGET_DIR)")
     parser.add_argument("--toolchain", choices=["debian", "rustup"])
     options = parser.parse_args(argv)
-    if options.only and not options.out:
-        parser.error("--only needs --out: a lock covers all builds")
+    if options.only and not options.out and options.only != [TEMPLATE.name]:
+        parser.error("--only needs --out: the lock covers all builds of the core")
     if options.check:
         return check()
     try:
@@ -291,14 +321,18 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if options.verify:
             return verify(chain, options.out)
-        chosen = [variant for variant in VARIANTS if variant.name in (options.only or names)]
+        chosen = [variant for variant in ARTIFACTS if variant.name in (options.only or names)]
+        before = read_lock() if LOCK.exists() else {}
+        if options.only and not options.out and not _same_toolchain(chain, before):
+            print("the core in the lock is of another toolchain: build all", file=sys.stderr)
+            return 1
         artifacts = build_all(chain, chosen, options.target_dir)
     except subprocess.CalledProcessError as failure:
         print(f"cargo failed with exit code {failure.returncode}", file=sys.stderr)
         return 1
     write(artifacts, options.out or CORE)
     if not options.out:
-        LOCK.write_text(lock_text(chain, artifacts), encoding="utf-8")
+        LOCK.write_text(lock_text(chain, artifacts, before), encoding="utf-8")
     return 0
 
 

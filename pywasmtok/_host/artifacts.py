@@ -24,6 +24,8 @@ DEFAULT: Final = "portable"
 WITHOUT_SIMD: Final = "baseline"
 # The one build that shares a memory among its workers.
 SHARED: Final = "threads"
+# The renderer of chat templates: no build of the core, and never chosen by a name.
+TEMPLATE: Final = "template"
 
 _ABI_SECTION: Final = "pywasmtok.abi"
 _BUILD_ID_SECTION: Final = "build_id"
@@ -59,10 +61,10 @@ class Artifact:
             raise self._refused(f"has a section {_ABI_SECTION} that is no JSON object")
         return {**about, "build_id": sections.get(_BUILD_ID_SECTION, b"").hex()}
 
-    def require_abi(self) -> Artifact:
-        if self.about.get("abi") != abi.ABI_VERSION:
+    def require_abi(self, number: int = abi.ABI_VERSION) -> Artifact:
+        if self.about.get("abi") != number:
             raise self._refused(
-                f"speaks ABI {self.about.get('abi')!r}, this package speaks {abi.ABI_VERSION}"
+                f"speaks ABI {self.about.get('abi')!r}, this package speaks {number}"
             )
         return self
 
@@ -71,26 +73,36 @@ class Artifact:
 
 
 def locked() -> dict[str, str]:
-    """SHA-256 by name of each build in the lock file."""
-    path = DIRECTORY / LOCK_NAME
+    """SHA-256 by name of each build of the core in the lock file."""
+    lock = _lock()
+    builds = lock.get("builds")
+    if not isinstance(builds, Mapping) or not builds:
+        raise ArtifactError("names no builds", source=str(_lock_path()), hint=_REINSTALL)
+    return {name: _checksum(name, entry) for name, entry in builds.items()}
+
+
+def _lock_path() -> Path:
+    return DIRECTORY / LOCK_NAME
+
+
+def _lock() -> dict[str, Any]:
+    path = _lock_path()
     try:
-        lock: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ArtifactError(
             f"no core builds: {error.strerror}", source=str(path), hint=_REINSTALL
         ) from error
     except ValueError as error:
         raise ArtifactError(str(error), source=str(path), hint=_REINSTALL) from error
-    builds = lock.get("builds")
-    if not isinstance(builds, Mapping) or not builds:
-        raise ArtifactError("names no builds", source=str(path), hint=_REINSTALL)
-    return {name: _checksum(name, entry, path) for name, entry in builds.items()}
 
 
-def _checksum(name: str, entry: Any, path: Path) -> str:
+def _checksum(name: str, entry: Any) -> str:
     value = entry.get("sha256") if isinstance(entry, Mapping) else None
     if not isinstance(value, str):
-        raise ArtifactError(f"has no sha256 for {name!r}", source=str(path), hint=_REINSTALL)
+        raise ArtifactError(
+            f"has no sha256 for {name!r}", source=str(_lock_path()), hint=_REINSTALL
+        )
     return value
 
 
@@ -106,6 +118,15 @@ def read(name: str) -> Artifact:
         raise InvalidArgument(
             f"there is no core build {name!r}", hint=f"Choose one of {', '.join(sorted(checksums))}"
         )
+    return _read(name, checksums[name]).require_abi()
+
+
+def read_template() -> Artifact:
+    """The renderer of chat templates; its ABI is left to who speaks it."""
+    return _read(TEMPLATE, _checksum(TEMPLATE, _lock().get(TEMPLATE)))
+
+
+def _read(name: str, checksum: str) -> Artifact:
     path = DIRECTORY / f"{name}.wasm"
     try:
         artifact = Artifact(name, path.read_bytes())
@@ -113,10 +134,10 @@ def read(name: str) -> Artifact:
         raise ArtifactError(
             f"cannot read the core build: {error.strerror}", source=str(path), hint=_REINSTALL
         ) from error
-    if artifact.sha256 != checksums[name]:
+    if artifact.sha256 != checksum:
         raise ArtifactError(
             f"the core build {name!r} is not the one in {LOCK_NAME}: its SHA-256 differs",
             source=str(path),
             hint=_REINSTALL,
         )
-    return artifact.require_abi()
+    return artifact

@@ -11,7 +11,6 @@
 //! input.rs       the input buffer, and how lengths and texts are read from it
 //! memory.rs      memory that a host asks for, for the stacks of workers
 //! tidy.rs        the allocator: what is freed while a file is read becomes zeros
-//! panic_text.rs  what a panic said, readable after the trap
 //! ```
 //!
 //! Tests run all of it natively, where addresses have 64 bits and handles of sessions are numbers
@@ -22,7 +21,6 @@ mod calls;
 mod constants;
 mod input;
 mod memory;
-mod panic_text;
 mod policies;
 mod sessions;
 mod streams;
@@ -31,8 +29,11 @@ mod tests;
 mod tidy;
 mod tokenizers;
 
+const _: () = assert!(constants::MAX_PANIC_TEXT == panic_text::MAX_PANIC_TEXT);
+
 use constants::{ABI_VERSION, ANSWER_BAD_SESSION, ANSWER_FAILED};
 use pywasmtok_engine::error::{Error, Result};
+use pywasmtok_panic_text as panic_text;
 use sessions::Session;
 use tidy::tidily;
 

@@ -1,0 +1,78 @@
+//! The exported functions. The one input and the one answer are behind a lock that a trap leaves
+//! closed: whoever calls on traps again, instead of meeting what was left half done.
+
+use super::constants::ABI_VERSION;
+use super::diagnosis;
+use super::service::Service;
+use pywasmtok_panic_text as panic_text;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+static SERVICE: LazyLock<Mutex<Service>> = LazyLock::new(|| {
+    panic_text::install();
+    Mutex::default()
+});
+
+fn service<T>(call: impl FnOnce(&mut Service) -> T) -> T {
+    diagnosis::begin();
+    call(&mut SERVICE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_abi_version() -> u32 {
+    ABI_VERSION
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_answer() -> u32 {
+    service(|service| service.answer.address())
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_input(len: u32) -> u32 {
+    service(|service| service.input(len as usize))
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_compile(len: u32) -> u32 {
+    service(|service| service.compile(len as usize))
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_drop(template: u32) {
+    service(|service| service.drop(template));
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_render(template: u32, len: u32) -> i64 {
+    service(|service| service.render(template, len as usize))
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_prepare(len: u32) -> i64 {
+    service(|service| service.prepare(len as usize))
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_cut(len: u32) -> i64 {
+    service(|service| service.cut(len as usize))
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_translate(len: u32) -> i64 {
+    service(|service| service.translate(len as usize))
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_out_of_memory() -> u32 {
+    u32::from(diagnosis::out_of_memory())
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_panic_ptr() -> u32 {
+    panic_text::address()
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_panic_len() -> u32 {
+    panic_text::len()
+}

@@ -1,0 +1,256 @@
+//! What follows a value: attributes, subscripts, calls, filters and tests.
+
+use super::ast::{Arguments, Expr, Node, Unary};
+use super::emit::{level, Emitter};
+use super::literal::quoted;
+use super::names::{has, ATTRIBUTES, FILTERS, TESTS};
+use super::Dialect;
+use crate::carriers;
+use crate::error::Result;
+
+/// Of a macro a tuple, in the crate a list.
+const ARGUMENTS: &str = "arguments";
+
+impl<'s> Emitter<'_, 's> {
+    /// A key that can stay in brackets. Traced, a number may choose a character of a text that
+    /// carries marks.
+    pub fn is_plain_key(&self, key: &Expr<'_>) -> bool {
+        let is_word = matches!(key.node, Node::Text(_));
+        let of_macro =
+            self.macro_values && matches!(&key.node, Node::Text(text) if text == ARGUMENTS);
+        is_plain_key(key) && !of_macro && (is_word || self.dialect != Dialect::Traced)
+    }
+
+    /// An attribute that may be a method, or belongs to Python's insides.
+    pub fn is_carried_name(&self, subject: &Expr<'s>, name: &str) -> bool {
+        let of_loop = matches!(subject.node, Node::Name("loop")) && !self.plain_loop;
+        // A macro has some of its own.
+        let of_macro = matches!(subject.node, Node::Name(name) if self.defaults.contains_key(name))
+            || self.macro_values && name == ARGUMENTS;
+        name.starts_with("__") || of_macro || (has(ATTRIBUTES, name) && !of_loop)
+    }
+
+    /// A call of a method, of which the engine knows nothing.
+    pub fn is_method(&self, target: &Expr<'s>) -> bool {
+        match &target.node {
+            Node::Attribute(subject, name) => {
+                !name.starts_with("__") && !self.is_engines_own(subject)
+            }
+            _ => false,
+        }
+    }
+
+    pub fn attribute(&mut self, subject: &Expr<'s>, name: &str) -> Result<()> {
+        if self.is_carried_name(subject, name) {
+            return self.carried_text(subject, carriers::ATTRIBUTE, name);
+        }
+        self.expression(subject, level::PRIMARY)?;
+        self.write(".");
+        self.write(name);
+        Ok(())
+    }
+
+    /// In front of `.carrier(`, or of `|carrier(`.
+    pub fn carrier_subject(&mut self, subject: &Expr<'s>) -> Result<()> {
+        if self.package() {
+            self.package_operand(subject)?;
+            self.write("|");
+        } else {
+            self.expression(subject, level::PRIMARY)?;
+            self.write(".");
+        }
+        Ok(())
+    }
+
+    /// `(subject).carrier("text")`
+    pub fn carried_text(&mut self, subject: &Expr<'s>, carrier: &str, text: &str) -> Result<()> {
+        self.carrier_subject(subject)?;
+        self.write(&format!("{carrier}({})", quoted(text)));
+        Ok(())
+    }
+
+    pub fn item(&mut self, subject: &Expr<'s>, key: &Expr<'s>) -> Result<()> {
+        if let Node::Slice(bounds) = &key.node {
+            self.carrier_subject(subject)?;
+            self.write(carriers::SLICE);
+            self.write("(");
+            self.nested(1, key.at, |emitter| emitter.slice(bounds))?;
+            self.write(")");
+            return Ok(());
+        }
+        if !self.is_plain_key(key) {
+            return self.carried(subject, carriers::ITEM, &[key]);
+        }
+        self.expression(subject, level::PRIMARY)?;
+        self.write("[");
+        self.nested(1, key.at, |emitter| emitter.expression(key, level::ANY))?;
+        self.write("]");
+        Ok(())
+    }
+
+    pub fn slice(&mut self, bounds: &[Option<Box<Expr<'s>>>]) -> Result<()> {
+        for (at, bound) in bounds.iter().enumerate() {
+            if at > 0 {
+                self.write(", ");
+            }
+            match bound {
+                Some(bound) => self.expression(bound, level::ANY)?,
+                None => self.write("none"),
+            }
+        }
+        Ok(())
+    }
+
+    pub fn call(&mut self, target: &Expr<'s>, arguments: &Arguments<'s>, at: usize) -> Result<()> {
+        if matches!(target.node, Node::Name("loop")) && !self.plain_loop {
+            if let ([children], true) =
+                (arguments.positional.as_slice(), arguments.all().count() == 1)
+            {
+                self.sync(at);
+                self.write("loop(");
+                self.nested(1, at, |emitter| emitter.iterable(children))?;
+                self.write(")");
+                return Ok(());
+            }
+        }
+        match &target.node {
+            Node::Attribute(subject, name) if self.package() && self.is_method(target) => {
+                return self.package_method(subject, name, arguments, at);
+            }
+            Node::Attribute(subject, name) if !name.starts_with("__") => {
+                self.expression(subject, level::PRIMARY)?;
+                self.sync(at);
+                self.write(".");
+                self.write(name);
+            }
+            Node::Name(name) if self.defaults.contains_key(name) => {
+                self.sync(at);
+                self.name(name);
+                return self.macro_arguments(name, arguments, at);
+            }
+            _ => self.expression(target, level::PRIMARY)?,
+        }
+        self.arguments(arguments, at)
+    }
+
+    pub fn arguments(&mut self, arguments: &Arguments<'s>, at: usize) -> Result<()> {
+        self.write("(");
+        self.nested(1, at, |emitter| emitter.argument_list(arguments, true))?;
+        self.write(")");
+        Ok(())
+    }
+
+    pub fn argument_list(&mut self, arguments: &Arguments<'s>, mut first: bool) -> Result<()> {
+        for value in &arguments.positional {
+            self.argument(&mut first, "", value)?;
+        }
+        if let Some(rest) = &arguments.rest {
+            self.argument(&mut first, "*", rest)?;
+        }
+        for (name, value) in &arguments.named {
+            self.argument(&mut first, &format!("{name}="), value)?;
+        }
+        if let Some(rest) = &arguments.named_rest {
+            self.argument(&mut first, "**", rest)?;
+        }
+        Ok(())
+    }
+
+    pub fn argument(&mut self, first: &mut bool, prefix: &str, value: &Expr<'s>) -> Result<()> {
+        if !std::mem::take(first) {
+            self.write(", ");
+        }
+        self.write(prefix);
+        self.expression(value, level::ANY)
+    }
+
+    /// `X|__iterable`, which raises for what cannot be iterated.
+    pub fn iterable(&mut self, value: &Expr<'s>) -> Result<()> {
+        if self.package() {
+            self.package_operand(value)?;
+        } else {
+            let chained = matches!(value.node, Node::Filter(..));
+            self.expression(value, if chained { level::FILTER } else { level::PRIMARY })?;
+        }
+        self.write("|");
+        self.write(carriers::ITERABLE);
+        Ok(())
+    }
+
+    pub fn filter(
+        &mut self,
+        subject: Option<&Expr<'s>>,
+        name: &str,
+        arguments: &Arguments<'s>,
+        at: usize,
+    ) -> Result<()> {
+        let known = has(FILTERS, name);
+        if let Some(subject) = subject {
+            if !known {
+                return self.carried_text(
+                    subject,
+                    carriers::MISSING,
+                    &format!("No filter named '{name}' found."),
+                );
+            }
+            if self.package() {
+                self.package_operand(subject)?;
+            } else {
+                let chained = matches!(subject.node, Node::Filter(..));
+                self.expression(subject, if chained { level::FILTER } else { level::PRIMARY })?;
+            }
+            self.write("|");
+        }
+        self.sync(at);
+        self.write(match name {
+            // The package's own asks for an undefined value of its own.
+            "default" | "d" if self.package() => super::package::DEFAULT,
+            _ if known => name,
+            // In a block an unknown name is the crate's own error, when it is executed.
+            _ => "__missing",
+        });
+        if arguments.all().next().is_some() {
+            self.arguments(arguments, at)?;
+        }
+        Ok(())
+    }
+
+    pub fn test(
+        &mut self,
+        subject: &Expr<'s>,
+        name: &str,
+        arguments: &Arguments<'s>,
+        at: usize,
+    ) -> Result<()> {
+        if !has(TESTS, name) {
+            return self.carried_text(
+                subject,
+                carriers::MISSING,
+                &format!("No test named '{name}' found."),
+            );
+        }
+        if self.package() {
+            self.package_operand(subject)?;
+        } else {
+            self.expression(subject, level::PRIMARY)?;
+        }
+        self.sync(at);
+        self.write(" is ");
+        self.write(name);
+        // Without them the crate would read a following word as an argument.
+        self.arguments(arguments, at)
+    }
+}
+
+/// A key that can name no method, and carries no marks.
+fn is_plain_key(key: &Expr<'_>) -> bool {
+    match &key.node {
+        Node::Text(text) => !has(ATTRIBUTES, text) && !text.starts_with("__"),
+        Node::Integer(_) => true,
+        Node::Unary(Unary::Negative, operand) => matches!(operand.node, Node::Integer(_)),
+        Node::Attribute(subject, name) => {
+            matches!(subject.node, Node::Name("loop")) && matches!(*name, "index" | "index0")
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,316 @@
+//! Expressions, in words that the crate (or the package) reads as jinja2 reads the original.
+
+use super::ast::{Binary, Expr, Node, Unary};
+use super::defaults::Defaults;
+use super::literal::quoted;
+use super::operators::is_literal_number;
+use super::source::Source;
+use super::Dialect;
+use crate::carriers;
+use crate::error::Result;
+
+/// How deep the crate's parser goes, with a margin for what is not counted here.
+const CRATE_DEPTH: usize = 144;
+
+/// The crate's levels of precedence, which are jinja2's.
+pub mod level {
+    pub const ANY: u8 = 0;
+    pub const OR: u8 = 1;
+    pub const AND: u8 = 2;
+    pub const NOT: u8 = 3;
+    pub const COMPARE: u8 = 4;
+    pub const SUM: u8 = 5;
+    pub const FILTER: u8 = 9;
+    pub const PRIMARY: u8 = 10;
+}
+
+pub struct Emitter<'a, 's> {
+    pub source: &'a Source<'s>,
+    pub dialect: Dialect,
+    /// Whether `+` may meet a safe string anywhere.
+    pub safe_strings: bool,
+    /// Whether `loop` is an ordinary variable.
+    pub plain_loop: bool,
+    /// Variables that hold a cycler or a joiner.
+    pub cycles: Vec<&'s str>,
+    pub defaults: Defaults<'s>,
+    /// Whether a macro may be what any name stands for.
+    pub macro_values: bool,
+    pub out: String,
+    /// Of the output, from 1: kept equal to the original's where tags allow it.
+    line: u32,
+    depth: usize,
+    temporaries: usize,
+}
+
+impl<'a, 's> Emitter<'a, 's> {
+    pub fn new(source: &'a Source<'s>, dialect: Dialect) -> Self {
+        Self {
+            source,
+            dialect,
+            safe_strings: false,
+            plain_loop: false,
+            cycles: Vec::new(),
+            defaults: Defaults::new(),
+            macro_values: false,
+            out: String::with_capacity(source.text.len() + source.text.len() / 4),
+            line: 1,
+            depth: 0,
+            temporaries: 0,
+        }
+    }
+
+    /// Text that has no newline.
+    pub fn write(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// Text of the template's own.
+    pub fn write_lines(&mut self, text: &str) {
+        self.out.push_str(text);
+        let lines = text.bytes().filter(|&byte| byte == b'\n').count();
+        self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+    }
+
+    /// Inside of a tag: newlines until the line is the original's, so that the crate's errors name it.
+    pub fn sync(&mut self, at: usize) {
+        let line = self.source.line(at);
+        while self.line < line {
+            self.out.push('\n');
+            self.line += 1;
+        }
+    }
+
+    /// A name that no template can have.
+    pub fn temporary(&mut self) -> String {
+        self.temporaries += 1;
+        format!("__value{}", self.temporaries)
+    }
+
+    pub fn nested(
+        &mut self,
+        levels: usize,
+        at: usize,
+        emit: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.depth += levels;
+        if self.depth > CRATE_DEPTH {
+            return Err(self.source.limit("nesting", CRATE_DEPTH / 2, at));
+        }
+        emit(self)?;
+        self.depth -= levels;
+        Ok(())
+    }
+
+    pub fn package(&self) -> bool {
+        self.dialect == Dialect::Package
+    }
+
+    /// `least`: how tightly the expression must hold together where it is written.
+    pub fn expression(&mut self, expression: &Expr<'s>, least: u8) -> Result<()> {
+        if self.level(expression) >= least {
+            return self.bare(expression);
+        }
+        self.nested(2, expression.at, |emitter| {
+            emitter.write("(");
+            emitter.bare(expression)?;
+            emitter.write(")");
+            Ok(())
+        })
+    }
+
+    fn level(&self, expression: &Expr<'s>) -> u8 {
+        let carried = if self.package() { level::FILTER } else { level::PRIMARY };
+        match &expression.node {
+            Node::Conditional { .. } => level::ANY,
+            Node::Binary(operator, left, right) => match operator {
+                Binary::Or => level::OR,
+                Binary::And => level::AND,
+                Binary::Add if self.is_plain_sum(left, right) => level::SUM,
+                _ => carried,
+            },
+            Node::Concat(_) => carried,
+            Node::Compare(first, others) => match others.as_slice() {
+                [(comparison, right)] => self.comparison_level(first, *comparison, right),
+                _ => level::AND,
+            },
+            Node::Unary(Unary::Not, _) => level::NOT,
+            Node::Unary(..) if is_literal_number(expression) => level::FILTER,
+            Node::Unary(..) => carried,
+            Node::Float(_) if self.package() => level::PRIMARY,
+            Node::Attribute(subject, name) if self.is_carried_name(subject, name) => carried,
+            Node::Item(_, key) if !self.is_plain_key(key) => carried,
+            Node::Call(target, _) if self.package() && self.is_method(target) => level::FILTER,
+            Node::Integer(_) | Node::Float(_) | Node::Filter(..) | Node::Test(..) => level::FILTER,
+            _ => level::PRIMARY,
+        }
+    }
+
+    fn bare(&mut self, expression: &Expr<'s>) -> Result<()> {
+        let at = expression.at;
+        match &expression.node {
+            Node::Name(name) => {
+                self.sync(at);
+                self.name(name);
+                Ok(())
+            }
+            Node::Text(text) => {
+                self.sync(at);
+                self.write(&quoted(text));
+                Ok(())
+            }
+            Node::Integer(value) => {
+                self.write(&value.to_string());
+                Ok(())
+            }
+            Node::Float(value) if self.package() => {
+                self.package_float(*value);
+                Ok(())
+            }
+            Node::Float(value) => {
+                self.write(&if value.is_infinite() {
+                    "1e999".to_owned()
+                } else {
+                    format!("{value:?}")
+                });
+                Ok(())
+            }
+            Node::Bool(value) => {
+                self.write(if *value { "true" } else { "false" });
+                Ok(())
+            }
+            Node::None => {
+                self.write("none");
+                Ok(())
+            }
+            Node::Tuple(items) => self.tuple(items, at),
+            Node::List(items) => self.nested(2, at, |emitter| {
+                emitter.write("[");
+                emitter.separated(items)?;
+                emitter.write("]");
+                Ok(())
+            }),
+            Node::Dict(items) => self.nested(2, at, |emitter| emitter.dict(items)),
+            Node::Binary(operator, left, right) => self.binary(*operator, left, right),
+            Node::Concat(operands) => self.concat(operands),
+            Node::Compare(first, others) => self.comparisons(first, others),
+            Node::Unary(operator, operand) => self.unary(expression, *operator, operand),
+            Node::Conditional { test, value, otherwise } => {
+                self.expression(value, level::OR)?;
+                self.write(" if ");
+                self.expression(test, level::OR)?;
+                if let Some(otherwise) = otherwise {
+                    self.write(" else ");
+                    self.expression(otherwise, level::ANY)?;
+                }
+                Ok(())
+            }
+            Node::Attribute(subject, name) => self.attribute(subject, name),
+            Node::Item(subject, key) => self.item(subject, key),
+            Node::Slice(bounds) => self.slice(bounds),
+            Node::Call(target, arguments) => self.call(target, arguments, at),
+            Node::Filter(subject, name, arguments) => {
+                self.filter(subject.as_deref(), name, arguments, at)
+            }
+            Node::Test(subject, name, arguments) => self.test(subject, name, arguments, at),
+            Node::NamespaceAttribute(name, attribute) => {
+                self.sync(at);
+                self.name(name);
+                self.write(".");
+                self.write(attribute);
+                Ok(())
+            }
+        }
+    }
+
+    pub fn name(&mut self, name: &str) {
+        self.write(if name == "loop" && self.plain_loop { "__loop" } else { name });
+    }
+
+    fn tuple(&mut self, items: &[Expr<'s>], at: usize) -> Result<()> {
+        self.nested(2, at, |emitter| {
+            emitter.write("(");
+            emitter.separated(items)?;
+            emitter.write(if items.len() == 1 { ",)" } else { ")" });
+            Ok(())
+        })
+    }
+
+    fn separated(&mut self, items: &[Expr<'s>]) -> Result<()> {
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                self.write(", ");
+            }
+            self.expression(item, level::ANY)?;
+        }
+        Ok(())
+    }
+
+    fn dict(&mut self, items: &[(Expr<'s>, Expr<'s>)]) -> Result<()> {
+        if !self.package() && !has_plain_keys(items) {
+            return self.checked_dict(items);
+        }
+        self.write("{");
+        for (at, (key, value)) in items.iter().enumerate() {
+            if at > 0 {
+                self.write(", ");
+            }
+            self.expression(key, level::ANY)?;
+            self.write(": ");
+            self.expression(value, level::ANY)?;
+        }
+        // Or the end of the tag could begin here.
+        self.write(" }");
+        Ok(())
+    }
+
+    /// Whose keys are looked at when it is made.
+    fn checked_dict(&mut self, items: &[(Expr<'s>, Expr<'s>)]) -> Result<()> {
+        self.write(carriers::DICT);
+        self.write("([");
+        for (at, (key, value)) in items.iter().enumerate() {
+            self.write(if at > 0 { ", (" } else { "(" });
+            self.nested(2, key.at, |emitter| {
+                emitter.expression(key, level::ANY)?;
+                emitter.write(", ");
+                emitter.expression(value, level::ANY)
+            })?;
+            self.write(")");
+        }
+        self.write("])");
+        Ok(())
+    }
+
+    /// `(subject).carrier(operands)`
+    pub fn carried(
+        &mut self,
+        subject: &Expr<'s>,
+        carrier: &str,
+        operands: &[&Expr<'s>],
+    ) -> Result<()> {
+        if self.package() {
+            return self.package_carried(subject, carrier, operands);
+        }
+        self.expression(subject, level::PRIMARY)?;
+        self.write(".");
+        self.write(carrier);
+        self.write("(");
+        self.nested(1, subject.at, |emitter| {
+            for (at, operand) in operands.iter().enumerate() {
+                if at > 0 {
+                    emitter.write(", ");
+                }
+                emitter.expression(operand, level::ANY)?;
+            }
+            Ok(())
+        })?;
+        self.write(")");
+        Ok(())
+    }
+}
+
+/// Texts, or integers: each is a key, and equals its like only.
+fn has_plain_keys(items: &[(Expr<'_>, Expr<'_>)]) -> bool {
+    let all = |like: fn(&Node<'_>) -> bool| items.iter().all(|(key, _)| like(&key.node));
+    all(|key| matches!(key, Node::Text(_))) || all(|key| matches!(key, Node::Integer(_)))
+}

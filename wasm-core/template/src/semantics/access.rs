@@ -1,0 +1,143 @@
+//! `x.name` and `x[key]`, as jinja2's sandbox looks them up.
+
+use minijinja::{Error, Value};
+
+use super::errors::undefined_error;
+use super::functions::Method;
+use super::kinds::Type;
+use super::methods;
+use super::numbers::{integer, rounded};
+
+/// `x.name`: the attribute of the type first, then the key.
+pub fn attribute(subject: &Value, name: &str) -> Result<Value, Error> {
+    if is_everyones(subject, name) {
+        return Ok(Value::UNDEFINED);
+    }
+    defined(subject)?;
+    if let Some(found) = of_type(subject, name) {
+        return Ok(found);
+    }
+    Ok(subject.get_attr(name).unwrap_or_default())
+}
+
+/// `x[key]`: the key first, then the attribute of the type.
+pub fn item(subject: &Value, key: &Value) -> Result<Value, Error> {
+    defined(subject)?;
+    let found = match Type::of(subject) {
+        Type::Dict => subject.as_object().and_then(|map| {
+            // `True` and 1 are one key; the crate's own dictionaries keep them apart.
+            map.get_value(key).or_else(|| match (Type::of(key), integer(key)) {
+                (Type::Bool, Some(whole)) => map.get_value(&super::numbers::whole(whole)),
+                (Type::Int, Some(whole @ 0..=1)) => map.get_value(&Value::from(whole == 1)),
+                _ => None,
+            })
+        }),
+        Type::Str | Type::Markup | Type::Bytes | Type::List | Type::Tuple | Type::Range => {
+            integer(key).and_then(|index| at(subject, index))
+        }
+        Type::Macro if key.as_str() == Some("arguments") => of_type(subject, "arguments"),
+        Type::Namespace | Type::Loop | Type::Macro | Type::Cycler | Type::Joiner => {
+            key.as_str().and_then(|name| subject.get_attr(name).ok())
+        }
+        _ => None,
+    };
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    Ok(key.as_str().and_then(|name| of_type(subject, name)).unwrap_or_default())
+}
+
+/// What every object of Python has and the sandbox hides, even if there is such a key.
+const HIDDEN: [&str; 24] = [
+    "__class__",
+    "__delattr__",
+    "__dir__",
+    "__doc__",
+    "__eq__",
+    "__format__",
+    "__ge__",
+    "__getattribute__",
+    "__getstate__",
+    "__gt__",
+    "__hash__",
+    "__init__",
+    "__init_subclass__",
+    "__le__",
+    "__lt__",
+    "__ne__",
+    "__new__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__repr__",
+    "__setattr__",
+    "__sizeof__",
+    "__str__",
+    "__subclasshook__",
+];
+
+/// And what an undefined value has besides.
+const HIDDEN_OF_UNDEFINED: &str = "__add__ __aiter__ __bool__ __call__ __complex__ __div__ \
+    __float__ __floordiv__ __getattr__ __getitem__ __int__ __iter__ __len__ __mod__ __module__ \
+    __mul__ __neg__ __pos__ __pow__ __radd__ __rdiv__ __rfloordiv__ __rmod__ __rmul__ __rpow__ \
+    __rsub__ __rtruediv__ __slots__ __sub__ __truediv__";
+
+fn is_everyones(subject: &Value, name: &str) -> bool {
+    name.starts_with("__")
+        && (HIDDEN.contains(&name)
+            || subject.is_undefined()
+                && HIDDEN_OF_UNDEFINED.split_whitespace().any(|hidden| hidden == name))
+}
+
+fn defined(subject: &Value) -> Result<(), Error> {
+    if subject.is_undefined() {
+        return Err(undefined_error("a value is undefined"));
+    }
+    Ok(())
+}
+
+/// An item by its position, from the end if negative.
+fn at(subject: &Value, index: i128) -> Option<Value> {
+    let index =
+        if index < 0 { index.checked_add(i128::try_from(subject.len()?).ok()?)? } else { index };
+    let index = usize::try_from(index).ok()?;
+    let found = subject.get_item_by_index(index).ok().filter(|found| !found.is_undefined());
+    match found {
+        Some(found) if subject.is_safe() => {
+            Some(Value::from_safe_string(found.as_str().unwrap_or_default().to_owned()))
+        }
+        Some(found) => Some(found),
+        // An item can itself be undefined.
+        None => None,
+    }
+}
+
+/// A method without its call, or a number's part.
+fn of_type(subject: &Value, name: &str) -> Option<Value> {
+    if let Some((name, _)) = methods::of(subject).and_then(|table| table.find(name)) {
+        return Some(Value::from_object(Method { subject: subject.clone(), name }));
+    }
+    let kind = Type::of(subject);
+    match (kind, name) {
+        (Type::Int | Type::Bool, "real" | "numerator") => Some(match integer(subject) {
+            Some(whole) => super::numbers::whole(whole),
+            None => subject.clone(),
+        }),
+        (Type::Int | Type::Bool, "imag") => Some(Value::from(0)),
+        (Type::Int | Type::Bool, "denominator") => Some(Value::from(1)),
+        (Type::Float, "real") => rounded(subject).map(Value::from),
+        (Type::Float, "imag") => Some(Value::from(0.0)),
+        (Type::Macro, "arguments") => {
+            let names = subject.get_attr("arguments").ok()?;
+            Some(crate::context::tuple(super::iterate::items(&names).ok()?))
+        }
+        (Type::Range, "start" | "stop" | "step") => {
+            let range = subject.downcast_object_ref::<super::ranges::Range>()?;
+            Some(super::numbers::whole(match name {
+                "start" => range.start,
+                "stop" => range.stop,
+                _ => range.step,
+            }))
+        }
+        _ => None,
+    }
+}

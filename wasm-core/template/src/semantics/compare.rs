@@ -1,0 +1,205 @@
+//! Python's `==`, `<` and `in`.
+
+use std::cmp::Ordering;
+
+use minijinja::{Error, Value};
+
+use super::errors::{limit_error, type_error, undefined_error};
+use super::generators::{Side, View};
+use super::iterate::{not_iterable, pairs};
+use super::kinds::{type_name, Type};
+use super::numbers;
+
+/// As deep as values print.
+const DEPTH: usize = 200;
+
+/// `a == b`.
+pub fn equal(a: &Value, b: &Value) -> Result<bool, Error> {
+    equal_at(a, b, 0)
+}
+
+fn too_deep() -> Error {
+    limit_error("depth", format!("a comparison deeper than {DEPTH} levels"))
+}
+
+fn equal_at(a: &Value, b: &Value, depth: usize) -> Result<bool, Error> {
+    if depth > DEPTH {
+        return Err(too_deep());
+    }
+    let (left, right) = (Type::of(a), Type::of(b));
+    if left.is_text() && right.is_text() {
+        return Ok(a.as_str() == b.as_str());
+    }
+    if left.is_number() && right.is_number() {
+        return Ok(numbers::compare(a, b) == Some(Ordering::Equal));
+    }
+    if left != right {
+        return Ok(false);
+    }
+    match left {
+        Type::List | Type::Tuple | Type::Range => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (a, b) in a.try_iter()?.zip(b.try_iter()?) {
+                if !equal_at(&a, &b, depth + 1)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        Type::Dict => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (key, value) in pairs(a) {
+                let other = b.as_object().and_then(|map| map.get_value(&key));
+                match other {
+                    Some(other) if equal_at(&value, &other, depth + 1)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            Ok(true)
+        }
+        Type::View => match a.downcast_object_ref::<View>().zip(b.downcast_object_ref::<View>()) {
+            Some((a, b)) => equal_views(a, b),
+            None => Ok(false),
+        },
+        // One object is itself, and nothing else is.
+        Type::Generator | Type::Method | Type::Function | Type::Cycler | Type::Joiner => {
+            Ok(same_object(a, b))
+        }
+        _ => Ok(a == b),
+    }
+}
+
+fn same_object(a: &Value, b: &Value) -> bool {
+    use super::functions::{Function, Method};
+    use super::generators::Generator;
+    use super::globals::{Cycler, Joiner};
+    fn same<T: 'static>(a: &Value, b: &Value) -> bool {
+        match (a.downcast_object_ref::<T>(), b.downcast_object_ref::<T>()) {
+            (Some(a), Some(b)) => std::ptr::eq(a, b),
+            _ => false,
+        }
+    }
+    same::<Generator>(a, b)
+        || same::<Function>(a, b)
+        || same::<Cycler>(a, b)
+        || same::<Joiner>(a, b)
+        || match (a.downcast_object_ref::<Method>(), b.downcast_object_ref::<Method>()) {
+            (Some(a), Some(b)) => a.name == b.name && a.subject == b.subject,
+            _ => false,
+        }
+}
+
+/// Keys and items compare as sets, values not at all.
+pub fn equal_views(a: &View, b: &View) -> Result<bool, Error> {
+    if std::ptr::eq(a, b) {
+        return Ok(true);
+    }
+    if a.side() == Side::Values || b.side() == Side::Values || a.items().len() != b.items().len() {
+        return Ok(false);
+    }
+    for item in a.items() {
+        let mut found = false;
+        for other in b.items() {
+            if equal(item, other)? {
+                found = true;
+                break;
+            }
+        }
+        if !found {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The order of two values; None where there is none (NaN). `sign` is for the message.
+pub fn order(a: &Value, b: &Value, sign: &str) -> Result<Option<Ordering>, Error> {
+    order_at(a, b, sign, 0)
+}
+
+/// `a < b`.
+pub fn less(a: &Value, b: &Value) -> Result<bool, Error> {
+    Ok(order(a, b, "<")? == Some(Ordering::Less))
+}
+
+fn order_at(a: &Value, b: &Value, sign: &str, depth: usize) -> Result<Option<Ordering>, Error> {
+    if depth > DEPTH {
+        return Err(too_deep());
+    }
+    let (left, right) = (Type::of(a), Type::of(b));
+    if left.is_text() && right.is_text() {
+        return Ok(Some(a.as_str().cmp(&b.as_str())));
+    }
+    if left.is_number() && right.is_number() {
+        return Ok(numbers::compare(a, b));
+    }
+    if left == Type::Undefined || right == Type::Undefined {
+        return Err(undefined_error("a value is undefined"));
+    }
+    if left == right && matches!(left, Type::List | Type::Tuple) {
+        for (a, b) in a.try_iter()?.zip(b.try_iter()?) {
+            if !equal_at(&a, &b, depth + 1)? {
+                return order_at(&a, &b, sign, depth + 1);
+            }
+        }
+        return Ok(Some(a.len().cmp(&b.len())));
+    }
+    Err(type_error(format!(
+        "'{sign}' not supported between instances of '{}' and '{}'",
+        type_name(a),
+        type_name(b)
+    )))
+}
+
+/// `item in container`.
+pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
+    match Type::of(container) {
+        Type::Undefined => Ok(false),
+        Type::Str | Type::Markup => match item.as_str() {
+            Some(part) if Type::of(item).is_text() => {
+                Ok(container.as_str().unwrap_or_default().contains(part))
+            }
+            _ => Err(type_error(format!(
+                "'in <string>' requires string as left operand, not {}",
+                type_name(item)
+            ))),
+        },
+        Type::Dict => {
+            hashable(item)?;
+            Ok(container.as_object().is_some_and(|map| map.get_value(item).is_some()))
+        }
+        Type::List | Type::Tuple | Type::Range | Type::View | Type::Generator => {
+            for other in container.try_iter()?.checked() {
+                if equal(&other?, item)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        Type::Loop => Err(not_iterable(container)),
+        _ => {
+            Err(type_error(format!("argument of type '{}' is not iterable", type_name(container))))
+        }
+    }
+}
+
+/// TypeError for what cannot be a key.
+pub fn hashable(value: &Value) -> Result<(), Error> {
+    match Type::of(value) {
+        Type::View if class_of_values(value) => Ok(()),
+        Type::List | Type::Dict | Type::View => {
+            Err(type_error(format!("unhashable type: '{}'", type_name(value))))
+        }
+        Type::Tuple => value.try_iter()?.try_for_each(|item| hashable(&item)),
+        _ => Ok(()),
+    }
+}
+
+/// `values()` is a key as any object is; `keys()` and `items()` are sets.
+fn class_of_values(view: &Value) -> bool {
+    view.downcast_object_ref::<View>().is_some_and(|view| view.side() == Side::Values)
+}

@@ -1,0 +1,152 @@
+//! What Python answers lazily: generators, which run once, and the views of a dictionary.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr};
+use minijinja::{Error, Value};
+
+/// Items that can be taken once. They are made at once, since nothing that makes them has an
+/// effect; an error among them waits for its turn.
+pub struct Generator {
+    name: &'static str,
+    left: Arc<Mutex<VecDeque<Value>>>,
+}
+
+/// A generator; `name` is what it says of itself in print.
+#[must_use]
+pub fn generator(name: &'static str, items: Vec<Value>) -> Value {
+    Value::from_object(Generator { name, left: Arc::new(Mutex::new(items.into())) })
+}
+
+/// A generator that gives `items` and then fails.
+#[must_use]
+pub fn failing(name: &'static str, mut items: Vec<Value>, error: Error) -> Value {
+    items.push(Value::from(error));
+    generator(name, items)
+}
+
+impl Generator {
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The next item, as `next()` gives it.
+    pub fn take(&self) -> Option<Value> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// All that is left.
+    #[must_use]
+    pub fn drain(&self) -> Vec<Value> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+}
+
+impl fmt::Debug for Generator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<generator object {}>", self.name)
+    }
+}
+
+impl Object for Generator {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    /// There is no index, and nothing by name.
+    fn get_value(self: &Arc<Self>, _: &Value) -> Option<Value> {
+        Some(Value::UNDEFINED)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let generator = Arc::clone(self);
+        Enumerator::Iter(Box::new(std::iter::from_fn(move || generator.take())))
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        None
+    }
+
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+        super::functions::by_place(self, other)
+    }
+
+    fn is_true(self: &Arc<Self>) -> bool {
+        true
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Keys,
+    Values,
+    Items,
+}
+
+/// `keys()`, `values()` or `items()`: has a length, runs often, has no index.
+pub struct View {
+    side: Side,
+    items: Vec<Value>,
+}
+
+#[must_use]
+pub fn view(side: Side, items: Vec<Value>) -> Value {
+    Value::from_object(View { side, items })
+}
+
+impl View {
+    #[must_use]
+    pub fn class(&self) -> &'static str {
+        match self.side {
+            Side::Keys => "dict_keys",
+            Side::Values => "dict_values",
+            Side::Items => "dict_items",
+        }
+    }
+
+    #[must_use]
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    #[must_use]
+    pub fn items(&self) -> &[Value] {
+        &self.items
+    }
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{}>", self.class())
+    }
+}
+
+impl Object for View {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    /// There is no index, and nothing by name.
+    fn get_value(self: &Arc<Self>, _: &Value) -> Option<Value> {
+        Some(Value::UNDEFINED)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.items.clone())
+    }
+
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+        let view = other.downcast_ref::<Self>()?;
+        if super::compare::equal_views(self, view).ok()? {
+            return Some(std::cmp::Ordering::Equal);
+        }
+        super::functions::by_place(self, other)
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        Some(self.items.len())
+    }
+}

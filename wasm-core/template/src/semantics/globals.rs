@@ -1,0 +1,247 @@
+//! The functions that a template finds without being given them.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use minijinja::value::{DynObject, Object, ObjectRepr, ValueOrKwargs};
+use minijinja::{Error, ErrorKind, State, Value};
+
+use super::call::{self, Call, Function, Table};
+use super::compare::hashable;
+use super::errors::{raised, security_error, type_error, unsupported, value_error};
+use super::iterate::{items, pairs};
+use super::kinds::{type_name, Type};
+use super::print::text;
+use super::ranges::range;
+use super::strftime::strftime_now;
+use crate::context;
+use crate::prepare::Profile;
+
+pub static TABLE: Table = Table(&[
+    ("cycler", cycler),
+    ("dict", dict),
+    ("joiner", joiner),
+    ("lipsum", lipsum),
+    ("namespace", namespace),
+    ("raise_exception", raise_exception),
+    ("range", range),
+    ("strftime_now", strftime_now),
+]);
+
+/// What a function has as an attribute: `dict.fromkeys`.
+#[must_use]
+pub fn attribute(function: &str, name: &str) -> Option<(&'static str, Function)> {
+    match (function, name) {
+        ("dict", "fromkeys") => Some(("dict.fromkeys", from_keys)),
+        _ => None,
+    }
+}
+
+fn raise_exception(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let [message] = call.bind("raise_exception", 1, ["message"])?;
+    Err(raised(text(&message.unwrap_or_default())?))
+}
+
+/// Random words: no two renders would be the same.
+fn lipsum(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Err(unsupported("lipsum", "lipsum() writes random text"))
+}
+
+pub fn dict(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    if call.args.len() > 1 {
+        return Err(type_error(format!(
+            "dict expected at most 1 argument, got {}",
+            call.args.len()
+        )));
+    }
+    let mut entries = match call.args.first() {
+        None => Vec::new(),
+        Some(given) => entries_of(given)?,
+    };
+    entries.extend(call.kwargs.pairs().into_iter().map(|(name, value)| (Value::from(name), value)));
+    Ok(context::dict(entries))
+}
+
+/// A dictionary's entries, or the pairs of anything else.
+fn entries_of(given: &Value) -> Result<Vec<(Value, Value)>, Error> {
+    match Type::of(given) {
+        Type::Dict => return Ok(pairs(given)),
+        Type::Undefined => return Err(super::errors::undefined_error("a value is undefined")),
+        _ => {}
+    }
+    let mut entries = Vec::new();
+    for (at, item) in items(given)?.iter().enumerate() {
+        let pair = items(item).map_err(|_| {
+            type_error(format!(
+                "cannot convert dictionary update sequence element #{at} to a sequence"
+            ))
+        })?;
+        let [key, value] = pair.as_slice() else {
+            return Err(value_error(format!(
+                "dictionary update sequence element #{at} has length {}; 2 is required",
+                pair.len()
+            )));
+        };
+        hashable(key)?;
+        entries.push((key.clone(), value.clone()));
+    }
+    Ok(entries)
+}
+
+fn from_keys(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let [keys, value] = call.positional::<2>("fromkeys", 1)?;
+    let value = value.cloned().unwrap_or_else(|| Value::from(()));
+    let mut entries = Vec::new();
+    for key in items(keys.unwrap_or(&Value::UNDEFINED))? {
+        hashable(&key)?;
+        entries.push((key, value.clone()));
+    }
+    Ok(context::dict(entries))
+}
+
+fn namespace(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let checked = call.session().profile == Profile::Hf5;
+    let made = dict(call)?;
+    for (name, _) in pairs(&made) {
+        let Some(name) = name.as_str() else {
+            return Err(unsupported(
+                "namespace",
+                format!("a namespace with a name of type {}", type_name(&name)),
+            ));
+        };
+        if checked && name.starts_with('_') {
+            return Err(security_error(format!(
+                "Chat templates cannot store underscore-prefixed attributes on a namespace, but \
+                 got {}. Please rename the attribute.",
+                crate::python::quoted(name)
+            )));
+        }
+    }
+    let mut entries = pairs(&made);
+    entries.push((Value::from(IDENTITY), Value::from(NAMESPACES.fetch_add(1, Ordering::Relaxed))));
+    minijinja::functions::namespace(Some(ValueOrKwargs::from(context::dict(entries))))
+}
+
+/// A namespace equals itself only, and the crate compares what is in it: so each has a number,
+/// under a name that no template can write.
+pub(super) const IDENTITY: &str = "\0identity";
+static NAMESPACES: AtomicUsize = AtomicUsize::new(0);
+
+/// `cycler('a', 'b')`: `next()`, `reset()`, `current`.
+pub struct Cycler {
+    items: Vec<Value>,
+    at: AtomicUsize,
+}
+
+fn cycler(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    call.no_keywords("cycler")?;
+    if call.args.is_empty() {
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "RuntimeError: at least one item has to be provided",
+        ));
+    }
+    Ok(Value::from_object(Cycler { items: call.args.to_vec(), at: AtomicUsize::new(0) }))
+}
+
+impl Cycler {
+    fn current(&self) -> Value {
+        self.items.get(self.at.load(Ordering::Relaxed)).cloned().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Cycler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<jinja2.utils.Cycler object>")
+    }
+}
+
+impl Object for Cycler {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+        super::functions::by_place(self, other)
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match key.as_str()? {
+            "current" => Some(self.current()),
+            "pos" => Some(Value::from(self.at.load(Ordering::Relaxed))),
+            "items" => Some(context::tuple(self.items.clone())),
+            _ => None,
+        }
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        _: &mut State<'_, '_>,
+        method: &str,
+        args: &[Value],
+    ) -> Result<Value, Error> {
+        if !args.is_empty() && matches!(method, "next" | "reset") {
+            return Err(type_error(format!("Cycler.{method}() takes no arguments")));
+        }
+        match method {
+            "next" => {
+                let current = self.current();
+                let next = (self.at.load(Ordering::Relaxed) + 1) % self.items.len().max(1);
+                self.at.store(next, Ordering::Relaxed);
+                Ok(current)
+            }
+            "reset" => {
+                self.at.store(0, Ordering::Relaxed);
+                Ok(Value::from(()))
+            }
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        }
+    }
+}
+
+/// `joiner(', ')`: nothing the first time, the separator from then on.
+pub struct Joiner {
+    separator: Value,
+    used: AtomicBool,
+}
+
+fn joiner(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let [separator] = call.bind("joiner", 0, ["sep"])?;
+    let separator = separator.unwrap_or_else(|| Value::from(", "));
+    Ok(Value::from_object(Joiner { separator, used: AtomicBool::new(false) }))
+}
+
+impl fmt::Debug for Joiner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<jinja2.utils.Joiner object>")
+    }
+}
+
+impl Object for Joiner {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+        super::functions::by_place(self, other)
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match key.as_str()? {
+            "sep" => Some(self.separator.clone()),
+            "used" => Some(Value::from(self.used.load(Ordering::Relaxed))),
+            _ => None,
+        }
+    }
+
+    fn call(self: &Arc<Self>, _: &mut State<'_, '_>, args: &[Value]) -> Result<Value, Error> {
+        if !call::split(args).0.is_empty() {
+            return Err(type_error("Joiner.__call__() takes 1 positional argument"));
+        }
+        if self.used.swap(true, Ordering::Relaxed) {
+            return Ok(self.separator.clone());
+        }
+        Ok(Value::from(""))
+    }
+}

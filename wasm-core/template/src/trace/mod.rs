@@ -1,0 +1,23 @@
+//! Renders in which every text knows whose it is.
+//!
+//! The strings of the caller carry marks (`marks.rs`), every call of a template goes through one
+//! observer (`observer.rs`), which shows plain texts to functions and marks what they answer, and
+//! the output is held against that of a plain render (`tracing.rs`): what does not agree is refused.
+//!
+//! Numbers, booleans and the keys that a template writes are no text of anybody's. The keys of
+//! dictionaries are somebody's as soon as they come out as texts, whoever made the dictionary.
+
+#[cfg(test)]
+mod corpus_tests;
+pub mod observer;
+pub mod paths;
+mod plans;
+#[cfg(test)]
+mod tests;
+pub mod text;
+pub mod tracing;
+mod values;
+
+pub use observer::Tracer;
+pub use paths::Step;
+pub use tracing::{Stretch, Traced, Tracing};
