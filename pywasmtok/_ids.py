@@ -53,7 +53,8 @@ def as_bytes(ids: Ids) -> bytes:
         return ids.buffer.tobytes()
     if isinstance(ids, memoryview) and ids.format == "I" and ids.ndim == 1:
         return ids.tobytes()
-    values = as_list(ids)
+    # What most callers give needs none of the questions.
+    values = ids if type(ids) is list else as_list(ids)
     try:
         return array("I", values).tobytes()
     except (OverflowError, TypeError) as error:

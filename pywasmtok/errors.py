@@ -13,11 +13,23 @@
     │   ├── AmbiguousPattern      a rank file that does not say how to cut text
     │   └── NoTokenizerInFile     a good file (of weights, say) without a tokenizer
     ├── Unsupported               valid, but not served exactly (`.feature` says what)
-    ├── LimitExceeded             a declared bound was passed
+    ├── LimitExceeded             a declared bound was passed (`.limit`, and `.asked`)
+    │   ├── DeadlineExceeded      a call took longer than it may
+    │   ├── MemoryLimit           a call needed more memory than it may use
+    │   ├── InputTooLarge         what a call was given is too large: nothing was done
+    │   └── QuotaExceeded         what a call would answer is too much
     ├── InvalidText               text that is not made of Unicode scalar values
     ├── InvalidToken              an id or a token that the tokenizer does not have
     ├── SpecialTokenInText        a text names a special token, and `special="raise"` was said
     ├── InvalidArgument           a call that makes no sense (also a ValueError)
+    │   ├── TypeHintParsingException   a tool's function has a hint that JSON has no word for
+    │   └── DocstringParsingException  a tool's function does not say what its arguments are
+    ├── TemplateError             a chat template (kinds below it: .line, .column, .feature)
+    │   ├── TemplateSyntaxError            no template
+    │   ├── TemplateRuntimeError           failed as it does in the reference
+    │   ├── TemplateRaised                 raise_exception: the message is the template's own
+    │   ├── UnsupportedTemplateFeature     cannot be rendered exactly (`.feature` says what)
+    │   └── TemplateLimitExceeded          also a LimitExceeded (`.feature` names the bound)
     ├── TokenizerClosed           used after close()
     ├── BackendUnavailable        a package that this needs is not installed
     ├── BackendFailure            a library below failed or panicked
@@ -33,6 +45,8 @@ to do).
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 __all__ = [
     "AmbiguousDirectory",
     "AmbiguousPattern",
@@ -41,24 +55,36 @@ __all__ = [
     "BackendUnavailable",
     "Compressed",
     "CoreTrap",
+    "DeadlineExceeded",
+    "DocstringParsingException",
     "EmptyFile",
     "GitLfsPointer",
     "HostError",
     "HostUnsupported",
+    "InputTooLarge",
     "InvalidArgument",
     "InvalidFile",
     "InvalidText",
     "InvalidToken",
     "LimitExceeded",
     "LoadError",
+    "MemoryLimit",
     "NoTokenizerInFile",
     "NotATokenizer",
+    "QuotaExceeded",
     "SourceNotFound",
     "SpecialTokenInText",
+    "TemplateError",
+    "TemplateLimitExceeded",
+    "TemplateRaised",
+    "TemplateRuntimeError",
+    "TemplateSyntaxError",
     "TokenizerClosed",
     "TokenizerError",
+    "TypeHintParsingException",
     "UnknownFormat",
     "Unsupported",
+    "UnsupportedTemplateFeature",
 ]
 
 
@@ -159,7 +185,36 @@ class Unsupported(TokenizerError):
 
 
 class LimitExceeded(TokenizerError):
+    """`limit` is the bound, and `asked` what would have passed it, in the same unit: bytes, tokens,
+    items, or seconds. None: nobody knows."""
+
     kind = "limit_exceeded"
+    limit: float | None = None
+    asked: float | None = None
+
+    @classmethod
+    def of(cls, message: str, limit: float, asked: float | None, **rest: Any) -> Self:
+        error = cls(message, **rest)
+        error.limit, error.asked = limit, asked
+        return error
+
+
+class DeadlineExceeded(LimitExceeded):
+    kind = "deadline_exceeded"
+
+
+class MemoryLimit(LimitExceeded):
+    """`asked` is at least what was in use when there was no more."""
+
+    kind = "memory_limit"
+
+
+class InputTooLarge(LimitExceeded):
+    kind = "input_too_large"
+
+
+class QuotaExceeded(LimitExceeded):
+    kind = "quota_exceeded"
 
 
 class InvalidText(TokenizerError, ValueError):
@@ -196,6 +251,14 @@ class InvalidArgument(TokenizerError, ValueError):
     kind = "invalid_argument"
 
 
+class TypeHintParsingException(InvalidArgument):
+    kind = "type_hint"
+
+
+class DocstringParsingException(InvalidArgument):
+    kind = "docstring"
+
+
 class TokenizerClosed(TokenizerError):
     kind = "tokenizer_closed"
 
@@ -222,3 +285,48 @@ class CoreTrap(HostError):
 
 class HostUnsupported(HostError):
     kind = "host_unsupported"
+
+
+class TemplateError(TokenizerError):
+    """`line` and `column` count from 1, in characters of the template."""
+
+    kind = "template_error"
+
+    def __init__(
+        self, message: str, *, line: int | None = None, column: int | None = None, **rest: Any
+    ) -> None:
+        super().__init__(message, **rest)
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if self.line is not None:
+            column = "" if self.column is None else f", column {self.column}"
+            text += f" (line {self.line}{column} of the template)"
+        return text
+
+
+class TemplateSyntaxError(TemplateError):
+    kind = "template_syntax"
+
+
+class TemplateRuntimeError(TemplateError):
+    kind = "template_runtime"
+
+
+class TemplateRaised(TemplateError):
+    """The template called `raise_exception`; `message` and `str()` are its words, unchanged."""
+
+    kind = "template_raised"
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UnsupportedTemplateFeature(TemplateError):
+    kind = "template_unsupported"
+
+
+class TemplateLimitExceeded(TemplateError, LimitExceeded):
+    kind = "template_limit"

@@ -6,6 +6,7 @@ Importing it loads nothing heavy; wasmtime comes with the first tokenizer.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..errors import HostUnsupported, TokenizerError
@@ -44,17 +45,28 @@ def load_tokenizer(
     options: bytes = b"",
     threads: int | None = None,
     snapshots: Snapshots = None,
+    deadline: float | None = None,
+    memory: int | None = None,
 ) -> CoreTokenizer:
     """Reads a tokenizer file inside the sandbox; `source` names it in errors. `options` is the
     JSON object that docs/abi.md describes, or nothing. `threads` are for large inputs. `snapshots`
     is the store in which the result is looked for and kept: the user's (None), another one, or
-    none (False)."""
+    none (False). `deadline` and `memory` bound loading and each later call."""
     refuse_subinterpreter()
     from . import core
     from .snapshots import SnapshotStore
 
     store = SnapshotStore.for_user() if snapshots is None else snapshots or None
-    return load_with(core.open_core(build), data, source, options, threads=threads, store=store)
+    return load_with(
+        core.open_core(build),
+        data,
+        source,
+        options,
+        threads=threads,
+        store=store,
+        deadline=deadline,
+        memory=memory,
+    )
 
 
 def load_with(
@@ -65,20 +77,31 @@ def load_with(
     *,
     threads: int | None = None,
     store: SnapshotStore | None = None,
+    deadline: float | None = None,
+    memory: int | None = None,
 ) -> CoreTokenizer:
     """The same with a core that is already open."""
     from . import thread_stack
+    from .deadline import within
+    from .limited import LimitedTokenizer
     from .pool import Pool
     from .sources import ImageSource
-    from .workers import SharedSource
+    from .workers import SharedSource, no_bounds_here
 
     thread_stack.require()
+    bounded = deadline is not None or memory is not None
     try:
         if core.threads:
+            if bounded:
+                raise no_bounds_here()
             shared = SharedSource(core, bytes(data), options)
             return CoreTokenizer(Pool(shared), core.name, threads)
-        made = ImageSource(core, data, options, store)
-        return CoreTokenizer(Pool(made), core.name, threads, made.from_snapshot)
+        if deadline is not None:
+            core = core.with_clock()
+        with within(deadline):
+            made = ImageSource(core, data, options, store, memory)
+        rest = Pool(made), core.name, threads, made.from_snapshot
+        return LimitedTokenizer(*rest, deadline=deadline) if bounded else CoreTokenizer(*rest)
     except TokenizerError as error:
         error.source = source
         raise
@@ -86,7 +109,8 @@ def load_with(
 
 def detect(data: bytes, *, build: str | None = None) -> dict[str, Any]:
     """What the first bytes of a file say that it is."""
-    return parsed(_alone(build).detect(bytes(data[:_DETECT_BYTES])))
+    start = bytes(data[:_DETECT_BYTES])
+    return parsed(_alone(build, lambda one: one.detect(start)))
 
 
 def convert(
@@ -94,13 +118,13 @@ def convert(
 ) -> tuple[bytes, list[str]]:
     """The file as a tokenizer.json that HuggingFace loads, and the names of what gives other
     results there than here. `options` as in `load_tokenizer`."""
-    file, differences = _alone(build).convert(bytes(data), options)
+    file, differences = _alone(build, lambda one: one.convert(bytes(data), options))
     return file, parsed_names(differences)
 
 
 def fingerprint(data: bytes, options: bytes = b"", *, build: str | None = None) -> tuple[str, str]:
     """What the file is for encoding, and for decoding, as hashes; see docs/hashes.md."""
-    answer = parsed(_alone(build).fingerprint(bytes(data), options))
+    answer = parsed(_alone(build, lambda one: one.fingerprint(bytes(data), options)))
     return str(answer["fingerprint"]), str(answer["decoding"])
 
 
@@ -111,21 +135,30 @@ def extent(prefix: bytes, *, build: str | None = None) -> dict[str, Any]:
     it are needed to say more, or all if it is shorter. A file of model weights is gigabytes, its
     tokenizer the first few megabytes of them.
     """
-    return parsed(_alone(build).extent(bytes(prefix)))
+    return parsed(_alone(build, lambda one: one.extent(bytes(prefix))))
 
 
-def _alone(build: str | None) -> Instance:
-    """An instance for one call. Strangers' files go through the build that shares nothing,
-    whatever serves the tokenizers."""
+def _alone(build: str | None, work: Callable[[Instance], Any]) -> Any:
+    """A call in an instance of its own, within the deadline of this thread. Strangers' files go
+    through the build that shares nothing, whatever serves the tokenizers."""
     refuse_subinterpreter()
     from . import core, thread_stack
+    from .deadline import current
     from .instance import Instance
+    from .status import Interrupted
 
     thread_stack.require()
     shared = artifacts.named(build) == artifacts.SHARED
-    instance = Instance(core.open_core(artifacts.DEFAULT if shared else build))
+    opened = core.open_core(artifacts.DEFAULT if shared else build)
+    end = current()
+    instance = Instance(opened if end is None else opened.with_clock())
     instance.open_session()
-    return instance
+    if end is None:
+        return work(instance)
+    try:
+        return instance.interruptible(work, end.check())
+    except Interrupted:
+        raise end.passed() from None
 
 
 def builds() -> list[str]:
@@ -138,7 +171,7 @@ def describe() -> dict[str, Any]:
     refuse_subinterpreter()
     from importlib.metadata import version
 
-    from . import config, core, processors, thread_stack
+    from . import config, core, processors, template_core, thread_stack
     from .cache import Cache
     from .pool import default_limit
     from .snapshots import SnapshotStore
@@ -158,6 +191,8 @@ def describe() -> dict[str, Any]:
             }
             for name, one in opened.items()
         },
+        # By the bytes of stack that each may use.
+        "renderers": {size: one.about for size, one in template_core.opened().items()},
         "wasmtime": version("wasmtime"),
         "engine": config.settings(threads=False),
         "memory_cap": config.MEMORY_CAP,

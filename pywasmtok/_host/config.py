@@ -62,12 +62,13 @@ def settings(threads: bool) -> dict[str, bool | int | str]:
     return {**_SETTINGS, "wasm_threads": threads, "shared_memory": threads}
 
 
-def new_engine(threads: bool) -> wasmtime.Engine:
+def new_engine(threads: bool, max_wasm_stack: int | None = None) -> wasmtime.Engine:
+    stack = MAX_WASM_STACK if max_wasm_stack is None else max_wasm_stack
     # Beyond the asynchronous stack of 2 MiB wasmtime aborts the process instead of refusing.
-    if not 64 * KIB <= MAX_WASM_STACK <= 1024 * KIB:
-        raise ValueError(f"MAX_WASM_STACK of {MAX_WASM_STACK} bytes is outside 64 KiB..1 MiB")
+    if not 64 * KIB <= stack <= 1024 * KIB:
+        raise ValueError(f"MAX_WASM_STACK of {stack} bytes is outside 64 KiB..1 MiB")
     config = wasmtime.Config()
-    for name, value in settings(threads).items():
+    for name, value in {**settings(threads), "max_wasm_stack": stack}.items():
         setattr(config, name, value)
     return wasmtime.Engine(config)
 

@@ -15,6 +15,9 @@ from ..errors import ArtifactError
 from . import abi, artifacts, config, fork
 from .artifacts import Artifact
 from .cache import Cache, key_of
+from .raw import epoch_of
+from .ticker import ticker
+from .timer import EngineTimer
 
 # Only there for a better message after a trap.
 _OPTIONAL: Final = {"pwt_panic_ptr", "pwt_panic_len"}
@@ -33,37 +36,55 @@ class Core:
         self.artifact = artifact
         self.name = artifact.name
         self.threads = artifact.threads
-        self.from_cache = False
+        self._cache = cache
+        self._timed: Core | None = None
         with fork.creation:
             self.engine = config.new_engine(artifact.threads)
-            self.module = self._compiled(cache)
+            settings = config.fingerprint(artifact.threads)
+            self.module, self.from_cache = compiled(self.engine, artifact, cache, settings)
+        self._tick = epoch_of(self.engine)
         self.shared_memory_type = check_imports(self.module, artifact)
         self.exports = check_exports(self.module, artifact)
 
-    def interrupt(self) -> None:
-        """Ends the calls of this engine that have a deadline: those that may be interrupted."""
-        self.engine.increment_epoch()
+    def interrupt(self, ticks: int = 1) -> None:
+        """Ends the calls of this engine whose deadline is not further away: those that may be
+        interrupted."""
+        for _ in range(ticks):
+            self._tick()
 
-    def _compiled(self, cache: Cache) -> wasmtime.Module:
-        key = key_of(
-            self.artifact.sha256,
-            version("wasmtime"),
-            config.fingerprint(self.threads),
-            processor(),
-        )
-        ready = cache.load(key)
-        if ready is not None:
-            try:
-                module = deserialize(self.engine, ready)
-            except wasmtime.WasmtimeError:
-                # Of another engine than the key tells apart: as good as none.
-                pass
-            else:
-                self.from_cache = True
-                return module
-        module = wasmtime.Module(self.engine, self.artifact.wasm)
-        cache.store(key, module.serialize())
-        return module
+    @property
+    def has_clock(self) -> bool:
+        """Whether its epoch moves with the time while calls with a deadline run."""
+        return self._timed is self
+
+    def with_clock(self) -> Core:
+        """The same build on an engine of its own, whose epoch moves with the time. It moves for all
+        calls of an engine, and those without a deadline are interruptible by its not moving."""
+        if self._timed is None:
+            with fork.creation:
+                if self._timed is None:
+                    timed = Core(self.artifact, self._cache)
+                    timed._timed = timed
+                    ticker.watch(timed._tick, EngineTimer(timed.engine))
+                    self._timed = timed
+        return self._timed
+
+
+def compiled(
+    engine: wasmtime.Engine, artifact: Artifact, cache: Cache, settings: str
+) -> tuple[wasmtime.Module, bool]:
+    """The module, and whether the cache had it; `settings` names what compiled code depends on."""
+    key = key_of(artifact.sha256, version("wasmtime"), settings, processor())
+    ready = cache.load(key)
+    if ready is not None:
+        try:
+            return deserialize(engine, ready), True
+        except wasmtime.WasmtimeError:
+            # Of another engine than the key tells apart: as good as none.
+            pass
+    module = wasmtime.Module(engine, artifact.wasm)
+    cache.store(key, module.serialize())
+    return module, False
 
 
 def deserialize(engine: wasmtime.Engine, native: memoryview) -> wasmtime.Module:

@@ -26,7 +26,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from ..errors import TokenizerError
-from . import interrupt, processors, thread_stack
+from . import deadline, interrupt, processors, thread_stack
 from .instance import Instance
 from .status import Interrupted
 
@@ -59,6 +59,8 @@ class Job:
         # Instances that helpers are inside of, to be stopped with the job.
         self.inside: set[Instance] = set()
         self.stopped = False
+        # Helpers are bound by the deadline of who gives the job.
+        self._end = deadline.current()
         self.left: SimpleQueue[None] = SimpleQueue()
         self._work = work
         # Taking from it is atomic: two threads never get the same piece.
@@ -74,12 +76,13 @@ class Job:
 
     def take_part(self, helped: Job | None) -> None:
         """Does pieces until none is left. What the core refuses is kept for the end."""
-        while not self.stopped:
-            try:
-                piece = self._waiting.popleft()
-            except IndexError:
-                return
-            self._do(piece, helped)
+        with deadline.until(self._end):
+            while not self.stopped:
+                try:
+                    piece = self._waiting.popleft()
+                except IndexError:
+                    return
+                self._do(piece, helped)
 
     def help(self) -> None:
         """`take_part` for a helper: nothing may end its thread."""

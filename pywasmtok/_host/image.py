@@ -21,6 +21,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from ..errors import MemoryLimit
 from .core import Core
 from .instance import Handles, Instance
 
@@ -92,8 +93,15 @@ class Image:
         """Whether clones share the pages that they do not change."""
         return self._file is not None
 
-    def clone(self, core: Core) -> Instance:
-        instance = Instance(core)
+    def clone(self, core: Core, memory_cap: int | None = None) -> Instance:
+        if memory_cap is not None and self.size > memory_cap:
+            raise MemoryLimit.of(
+                f"the tables of this tokenizer take {self.size} bytes; a call may use {memory_cap}",
+                memory_cap,
+                self.size,
+                hint="Limits(memory=...) moves the bound",
+            )
+        instance = Instance(core, memory_cap=memory_cap)
         instance.grow_to(self.size)
         if self._file is None:
             for start, chunk in self._copies:

@@ -18,12 +18,13 @@ from typing import Any, Final, NamedTuple
 
 import wasmtime
 
-from ..errors import CoreTrap, HostError, LimitExceeded, TokenizerError
+from ..errors import CoreTrap, HostError, InputTooLarge, MemoryLimit, TokenizerError
 from . import abi, config, fork
 from .core import FUNCTIONS, Core
 from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory, export, view
 from .shared_memory import SharedMemory
 from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
+from .ticker import LONGEST, ticker, ticks
 
 _NO_OFFSET: Final = 0xFFFF_FFFF_FFFF_FFFF
 _NOTHING: Final = 0xFFFF_FFFF  # -1 as the guest's unsigned number
@@ -85,6 +86,7 @@ class Handles:
 class Instance:
     __slots__ = (
         "__weakref__",
+        "_armed",
         "_bound",
         "_calls",
         "_core",
@@ -94,6 +96,7 @@ class Instance:
         "_ids_word",
         "_input",
         "_instance",
+        "_memory_cap",
         "_room",
         "_session",
         "_size",
@@ -102,17 +105,23 @@ class Instance:
         "_trap",
         "_view",
         "_words",
+        "broken",
         "cancelled",
         "first_size",
         "group",
         "seat",
+        "served",
     )
 
-    def __init__(self, core: Core, shared: SharedMemory | None = None) -> None:
+    def __init__(
+        self, core: Core, shared: SharedMemory | None = None, memory_cap: int | None = None
+    ) -> None:
+        """`memory_cap` is a bound that a caller has set, below the one that there always is."""
         self._core = core
+        self._memory_cap = memory_cap
         with fork.creation:
             self._store = store = wasmtime.Store(core.engine)
-            store.set_limits(memory_size=config.MEMORY_CAP)
+            store.set_limits(memory_size=memory_cap or config.MEMORY_CAP)
             # Before instantiating: a module may have a start function.
             store.set_epoch_deadline(NEVER)
             imports = [shared] if shared is not None else []
@@ -135,6 +144,12 @@ class Instance:
         self._session = self._tokenizer = self._input = self._room = self._ids_word = 0
         # Set by another thread that wants the running call to end.
         self.cancelled = False
+        # How many ticks away the deadline of the running call is.
+        self._armed = 1
+        # After a trap: nobody may use it any more.
+        self.broken = False
+        # Whether a call with bounds was here before.
+        self.served = False
         # The shared memory that a worker belongs to, and what it occupies there.
         self.group: object = None
         self.seat: object = None
@@ -144,7 +159,7 @@ class Instance:
     def open_session(self) -> None:
         session = self.call("pwt_session_new")
         if not session:
-            raise LimitExceeded(OUT_OF_MEMORY)
+            raise self._no_memory()
         self.adopt(Handles(session, self._tokenizer, 0, 0))
 
     def close_session(self) -> None:
@@ -285,9 +300,25 @@ class Instance:
         return found, "" if found else self._sentence(abi.FIELD_TEXT_PTR)
 
     def decode(self, ids: bytes, flags: int) -> str:
-        self.put(ids)
-        length = self.counted("pwt_decode", self._session, self._tokenizer, len(ids) // 4, flags)
-        return _utf8(self._text(length))
+        """Written out like `encode_ids`: most lists are short."""
+        length = len(ids)
+        if length > self._room:
+            self.reserve(length)
+        start = self._input
+        self._view[start : start + length] = ids
+        function = self._bound.get("pwt_decode") or self._bind("pwt_decode")
+        args = function.args
+        args[0] = self._session
+        args[4] = self._tokenizer
+        args[8] = length // 4
+        args[12] = flags
+        failed = function.run()
+        if failed is not None or self._trap[0]:
+            raise self._failure(failed)
+        length = args[0]
+        if length >= _FIRST_FAILURE:
+            raise self.reported_error(length)
+        return _utf8(self._copy(self._words[self._session // 4 + abi.FIELD_TEXT_PTR], length))
 
     def decode_batch(self, lengths: bytes, ids: bytes, flags: int) -> list[str]:
         self.put(lengths, ids)
@@ -414,9 +445,14 @@ class Instance:
             raise self.reported_error(answer)
         return answer
 
-    def interruptible(self, work: Callable[[Instance], Any]) -> Any:
-        """Runs `work` so that `cancel` from another thread ends it with `Interrupted`."""
-        self._calls.set_deadline(1)
+    def interruptible(self, work: Callable[[Instance], Any], seconds: float | None = None) -> Any:
+        """Runs `work` so that `cancel` from another thread ends it with `Interrupted`, and so does
+        the clock of the core, if it has one."""
+        if self._core.has_clock:
+            seconds = LONGEST if seconds is None else min(seconds, LONGEST)
+            ticker.begin(seconds)
+            self._armed = ticks(seconds)
+        self._calls.set_deadline(self._armed)
         try:
             # Who cancels sets the flag first and moves the epoch then: one of both is seen.
             if self.cancelled:
@@ -427,7 +463,7 @@ class Instance:
 
     def cancel(self) -> None:
         self.cancelled = True
-        self._core.interrupt()
+        self._core.interrupt(self._armed)
 
     def exported_global(self, name: str) -> int:
         item = export(self._store, self._instance, name)
@@ -438,6 +474,10 @@ class Instance:
         item = export(self._store, self._instance, name)
         number = wasmtime.Val.i32(value)
         wasmtime.Global._from_raw(item.of.global_).set_value(self._store, number)
+
+    @property
+    def core(self) -> Core:
+        return self._core
 
     @property
     def size(self) -> int:
@@ -465,10 +505,13 @@ class Instance:
     def reported_error(self, answer: int = _NOTHING) -> TokenizerError:
         """The error in the session block, after a call that failed."""
         if answer != _NOTHING:
+            self.broken = True
             return misbehaved(f"answered {answer - (1 << 32)}, which means nothing here")
         kind = self._field(abi.FIELD_STATUS)
         if not kind:
             return misbehaved("failed without an error")
+        if kind == abi.ERROR_OUT_OF_MEMORY:
+            return self._no_memory(self._sentence(abi.FIELD_MESSAGE_PTR))
         offset = self._field(abi.FIELD_ERROR_OFFSET_LO)
         offset |= self._field(abi.FIELD_ERROR_OFFSET_HI) << 32
         return reported(
@@ -484,16 +527,21 @@ class Instance:
     def reserve(self, length: int) -> None:
         """Makes the input buffer hold so many bytes, and a bit more for the next call."""
         if length > config.MAX_INPUT:
-            raise LimitExceeded(
+            raise InputTooLarge.of(
                 f"an input of {length} bytes passes the bound of {config.MAX_INPUT} for one call",
+                config.MAX_INPUT,
+                length,
                 hint="Cut it into pieces",
             )
         wanted = max(_SMALLEST_INPUT, length + length // 4)
+        # The guest has no room for what it may not even hold as input.
+        if self._memory_cap is not None and length > self._memory_cap:
+            raise self._no_memory(asked=length)
         # The buffer has moved if this fails halfway: without room nobody writes to the old place.
         self._room = 0
         start = self.call("pwt_input", self._session, wanted)
         if not start:
-            raise LimitExceeded(OUT_OF_MEMORY)
+            raise self._no_memory(asked=self.size + wanted)
         self._check(start, wanted)
         self._input = start
         self._room = wanted
@@ -586,7 +634,36 @@ class Instance:
         return function
 
     def _failure(self, failed: int | None) -> Exception:
-        return self._calls.failure(failed, self._panic_text)
+        self.broken = True
+        if self._memory_cap is None:
+            return self._calls.failure(failed, self._panic_text)
+        # Looking for the panic's text must not end at the deadline, too.
+        self._calls.set_deadline(NEVER)
+        said: list[str] = []
+
+        def panic_text() -> str:
+            said.append(self._panic_text())
+            return said[0]
+
+        problem = self._calls.failure(failed, panic_text)
+        # Whatever panics leaves a text, but for allocations that fail: those abort.
+        if said in ([""], ["capacity overflow"]) and "UNREACHABLE" in str(problem):
+            return self._no_memory()
+        return problem
+
+    def _no_memory(self, said: str = "", asked: int | None = None) -> MemoryLimit:
+        cap = self._memory_cap
+        if cap is None:
+            return MemoryLimit.of(said or OUT_OF_MEMORY, config.MEMORY_CAP, asked)
+        # What it holds now may leave less room to others than they were promised.
+        self.broken = True
+        asked = self.size if asked is None else asked
+        return MemoryLimit.of(
+            f"a call needs more than the {cap} bytes of memory that it may use",
+            cap,
+            asked,
+            hint="Limits(memory=...) moves the bound",
+        )
 
     def _panic_text(self) -> str:
         """What the engine left for us before it trapped. Anything may be wrong by now."""

@@ -88,14 +88,15 @@ def in_main_thread() -> bool:
     return threading.get_ident() == threading.main_thread().ident
 
 
-def run(instance: Instance, work: Callable[[Instance], Any]) -> Any:
-    """`work(instance)`; in the main thread exceptions of signal handlers end it.
+def run(instance: Instance, work: Callable[[Instance], Any], seconds: float | None = None) -> Any:
+    """`work(instance)`; in the main thread exceptions of signal handlers end it. `seconds` are for
+    cores with a clock.
 
     Raises `Interrupted` if somebody else's cancelling has hit this call: then it may be repeated.
     """
     if not in_main_thread():
-        return work(instance)
-    return run_apart(lambda: instance.interruptible(work), instance.cancel)
+        return work(instance) if seconds is None else instance.interruptible(work, seconds)
+    return run_apart(lambda: instance.interruptible(work, seconds), instance.cancel)
 
 
 def run_apart(work: Callable[[], Any], stop: Callable[[], None]) -> Any:

@@ -15,6 +15,7 @@ import weakref
 from typing import Final, Protocol
 
 from ..errors import CoreTrap, HostError, TokenizerClosed, TokenizerError
+from .deadline import End
 from .instance import Instance
 
 # A clone costs little memory, a waiting thread costs its caller time: more of them than processors
@@ -31,6 +32,10 @@ class Source(Protocol):
     """Where new instances with the tokenizer in them come from."""
 
     def new_instance(self) -> Instance: ...
+
+    def limited(self, with_clock: bool, memory_cap: int | None) -> Source:
+        """The same tokenizer in instances with bounds."""
+        ...
 
     def usable(self, instance: Instance) -> bool:
         """Whether an instance that did nothing wrong itself may go on working."""
@@ -76,8 +81,8 @@ class Pool:
         """How many instances there are, idle and busy."""
         return len(self._live)
 
-    def acquire(self) -> Instance:
-        """An idle instance, or a new one, or the next that becomes idle."""
+    def acquire(self, end: End | None = None) -> Instance:
+        """An idle instance, or a new one, or the next that becomes idle before `end`."""
         try:
             return self.idle.pop()
         except IndexError:
@@ -87,7 +92,12 @@ class Pool:
                 instance = self._idle_or_new()
                 if instance is not None:
                     return instance
-                self._wait()
+                self._wait(_WAIT_SECONDS if end is None else min(_WAIT_SECONDS, end.check()))
+
+    def acquire_new(self) -> Instance:
+        """One that nobody has used, for who has just lost one."""
+        with self._change:
+            return self._new()
 
     def release(self, instance: Instance) -> None:
         self.idle.append(instance)
@@ -104,7 +114,8 @@ class Pool:
 
     def settle(self, instance: Instance, error: BaseException) -> None:
         """Decides what becomes of an instance whose call raised."""
-        if isinstance(error, TokenizerError) and not isinstance(error, CoreTrap):
+        harmless = isinstance(error, TokenizerError) and not isinstance(error, CoreTrap)
+        if harmless and not instance.broken:
             self.release(instance)
             return
         with self._change:
@@ -147,8 +158,7 @@ class Pool:
             self._sort_out(self._source)
 
     def _idle_or_new(self) -> Instance | None:
-        if self._source is None:
-            raise TokenizerClosed("this tokenizer has been closed")
+        self.open_source()
         try:
             return self.idle.pop()
         except IndexError:
@@ -156,22 +166,30 @@ class Pool:
         if len(self._live) >= self.limit:
             return None
         try:
-            instance = self._source.new_instance()
+            return self._new()
         except (HostError, OSError, MemoryError):
             # Address space is bounded too: make do with those that there are.
             if self._live:
                 return None
             raise
+
+    def _new(self) -> Instance:
+        instance = self.open_source().new_instance()
         self._live.add(instance)
         return instance
 
-    def _wait(self) -> None:
+    def open_source(self) -> Source:
+        if self._source is None:
+            raise TokenizerClosed("this tokenizer has been closed")
+        return self._source
+
+    def _wait(self, seconds: float) -> None:
         self._waiting += 1
         self.attention = True
         try:
             # Whoever gave one back before it could see `attention` has told nobody.
             if not self.idle:
-                self._change.wait(_WAIT_SECONDS)
+                self._change.wait(seconds)
         finally:
             self._waiting -= 1
 

@@ -47,6 +47,28 @@ _set_deadline: Final = _function(
     "wasmtime_context_set_epoch_deadline", None, _pointer, ctypes.c_uint64
 )
 
+# Without types of parameters, and with the GIL kept, as below.
+_set_deadline_unchecked: Final = ctypes.PYFUNCTYPE(None)(
+    address_of(ffi.dll.wasmtime_context_set_epoch_deadline)
+)
+
+# Keeps the GIL: releasing it for a nanosecond's work means waiting for it again.
+_increment_epoch: Final = ctypes.PYFUNCTYPE(None, _pointer)(
+    address_of(ffi.dll.wasmtime_engine_increment_epoch)
+)
+
+
+def epoch_of(engine: wasmtime.Engine) -> Callable[[], None]:
+    """What moves the epoch of an engine on by one; keeps the engine alive."""
+    pointer = engine.ptr()
+    address = address_of(pointer)
+
+    def tick(_keep: object = engine) -> None:
+        _increment_epoch(address)
+
+    return tick
+
+
 _view_of_memory = ctypes.pythonapi.PyMemoryView_FromMemory
 _view_of_memory.argtypes = [_pointer, ctypes.c_ssize_t, ctypes.c_int]
 _view_of_memory.restype = ctypes.py_object
@@ -121,19 +143,35 @@ class Calls:
     def failure(self, error: int | None, panic_text: Callable[[], str]) -> Exception:
         """What to raise after a call that gave an error or a trap; frees both."""
         if error is not None:
-            failed = ctypes.cast(error, ctypes.POINTER(ffi.wasmtime_error_t))
-            return trapped("an error", str(wasmtime.WasmtimeError._from_ptr(failed)))
-        stopped = ctypes.cast(self.trap[0], ctypes.POINTER(ffi.wasm_trap_t))
-        self.trap[0] = 0
-        trap = wasmtime.Trap._from_ptr(stopped)
-        code = trap.trap_code
+            return trapped("an error", self.error_text(error))
+        code = self.take_trap()
         if code is wasmtime.TrapCode.INTERRUPT:
             return Interrupted()
         return trapped(code.name if code is not None else "a trap", panic_text())
 
+    @staticmethod
+    def error_text(error: int) -> str:
+        """What an error says; frees it."""
+        failed = ctypes.cast(error, ctypes.POINTER(ffi.wasmtime_error_t))
+        return str(wasmtime.WasmtimeError._from_ptr(failed))
+
+    def take_trap(self) -> wasmtime.TrapCode | None:
+        """The code of the trap that a call has left; frees it."""
+        stopped = ctypes.cast(self.trap[0], ctypes.POINTER(ffi.wasm_trap_t))
+        self.trap[0] = 0
+        return wasmtime.Trap._from_ptr(stopped).trap_code
+
     def set_deadline(self, ticks: int) -> None:
         """The guest traps when the engine's epoch has moved on by so many ticks."""
         _set_deadline(self.context, ticks)
+
+    def deadline_setter(self, ticks: int) -> Callable[[], None]:
+        """The same for who sets the same deadline again and again: nothing is converted."""
+        return partial(
+            _set_deadline_unchecked,
+            argument(address_of(self.context)),
+            ctypes.c_uint64.from_param(ticks),
+        )
 
 
 class OwnMemory:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import CoreTrap, TokenizerError
+from ..errors import CoreTrap, MemoryLimit, TokenizerError
 from . import interrupt
 from .core import Core
+from .deadline import current
 from .image import Image
 from .instance import Instance
 from .snapshots import SMALLEST_FILE, Key, SnapshotStore
@@ -39,13 +41,15 @@ class ImageSource:
         file: bytes | LazyFile,
         options: bytes = b"",
         store: SnapshotStore | None = None,
+        memory_cap: int | None = None,
     ) -> None:
         self._core = core
+        self._memory_cap = memory_cap
         # Made to see whether a snapshot serves: the first caller gets it.
         self._first: Instance | None = None
         self.from_snapshot = False
         if store is None or len(file) < SMALLEST_FILE:
-            self._image = Image.of(_loaded(core, bytes(file), options))
+            self._image = Image.of(_loaded(core, bytes(file), options, memory_cap))
             return
         key = Key.of(core, store.digest(file), options)
         image = store.load(key)
@@ -53,12 +57,21 @@ class ImageSource:
             self._image = image
             self.from_snapshot = True
             return
-        instance = _loaded(core, bytes(file), options)
+        instance = _loaded(core, bytes(file), options, memory_cap)
         self._image = store.keep(key, _about(instance, len(file)), instance) or Image.of(instance)
+
+    def limited(self, with_clock: bool, memory_cap: int | None) -> ImageSource:
+        """The same tables for instances with other bounds."""
+        other = copy(self)
+        core = self._core.with_clock() if with_clock else self._core
+        other._core, other._memory_cap, other._first = core, memory_cap, None
+        # Says at once whether its memory is enough.
+        other._first = other.new_instance()
+        return other
 
     def new_instance(self) -> Instance:
         first, self._first = self._first, None
-        return first or self._image.clone(self._core)
+        return first or self._image.clone(self._core, self._memory_cap)
 
     def usable(self, instance: Instance) -> bool:
         return True
@@ -74,28 +87,31 @@ class ImageSource:
 
     def _serves(self, image: Image) -> bool:
         try:
-            self._first = image.clone(self._core)
+            self._first = image.clone(self._core, self._memory_cap)
+        except MemoryLimit:
+            raise
         except (TokenizerError, OSError, MemoryError) as problem:
             _log.warning("a snapshot is not used: no instance can be made of it: %s", problem)
             return False
         return True
 
 
-def _loaded(core: Core, file: bytes, options: bytes) -> Instance:
-    instance = _with_file(core, file, options)
+def _loaded(core: Core, file: bytes, options: bytes, memory_cap: int | None) -> Instance:
+    instance = _with_file(core, file, options, memory_cap)
     if _warmed_up(instance):
         return instance
     # A text that cannot be encoded is no reason to refuse the file.
-    return _with_file(core, file, options)
+    return _with_file(core, file, options, memory_cap)
 
 
-def _with_file(core: Core, file: bytes, options: bytes) -> Instance:
+def _with_file(core: Core, file: bytes, options: bytes, memory_cap: int | None) -> Instance:
     while True:
-        instance = Instance(core)
+        instance = Instance(core, memory_cap=memory_cap)
         try:
-            interrupt.run(instance, lambda one: _load(one, file, options))
+            interrupt.run(instance, lambda one: _load(one, file, options), seconds_left(core))
         except Interrupted:
-            # Somebody cancelled another call, and this one was hit: nothing is wrong with it.
+            # The deadline, which the next turn reports; or somebody cancelled another call, and
+            # this one was hit: nothing is wrong with it.
             continue
         return instance
 
@@ -111,13 +127,23 @@ def _load(instance: Instance, file: bytes, options: bytes) -> None:
 
 def _warmed_up(instance: Instance) -> bool:
     try:
-        interrupt.run(instance, lambda one: one.encode_ids(_WARM_UP, 0))
+        interrupt.run(
+            instance, lambda one: one.encode_ids(_WARM_UP, 0), seconds_left(instance.core)
+        )
     except (CoreTrap, Interrupted):
         return False
+    except MemoryLimit:
+        raise
     except TokenizerError:
         # Whoever encodes is told so, too.
         pass
     return True
+
+
+def seconds_left(core: Core) -> float | None:
+    """Until the deadline of this thread, if there is one and the core can keep it."""
+    end = current()
+    return end.check() if end is not None and core.has_clock else None
 
 
 def _about(instance: Instance, length: int) -> dict[str, Any]:

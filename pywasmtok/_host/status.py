@@ -19,7 +19,7 @@ _CLASSES: Final[dict[int, type[errors.TokenizerError]]] = {
     abi.ERROR_INVALID_TEXT: errors.InvalidText,
     abi.ERROR_INVALID_TOKEN: errors.InvalidToken,
     abi.ERROR_BAD_ARGUMENT: errors.InvalidArgument,
-    abi.ERROR_OUT_OF_MEMORY: errors.LimitExceeded,
+    abi.ERROR_OUT_OF_MEMORY: errors.MemoryLimit,
     abi.ERROR_INTERNAL: errors.BackendFailure,
     abi.ERROR_AMBIGUOUS_PATTERN: errors.AmbiguousPattern,
     abi.ERROR_NO_TOKENIZER_IN_FILE: errors.NoTokenizerInFile,

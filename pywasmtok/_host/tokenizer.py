@@ -33,7 +33,7 @@ MAX_WORD: Final = 2**32 - 1
 _ADD: Final = abi.ENCODE_ADD_SPECIAL_TOKENS
 _NAMES_ARE_TEXT: Final = abi.ENCODE_SPECIAL_IS_TEXT
 
-_UNKNOWN: Final = {
+UNKNOWN_IDS: Final = {
     "skip": 0,
     "error": abi.DECODE_UNKNOWN_IS_ERROR,
     "replace": abi.DECODE_UNKNOWN_IS_REPLACED,
@@ -61,6 +61,8 @@ class CoreTokenizer:
         self.from_snapshot = from_snapshot
         self._pool = pool
         self._idle = pool.idle
+        # For views with bounds: by whether they have a deadline, and by their memory.
+        self._pools_of_views: dict[tuple[bool, int | None], Pool] = {}
         self._thread = thread_stack.checked
         self._require_stack = thread_stack.require
         self._interrupt = interrupt
@@ -105,14 +107,14 @@ class CoreTokenizer:
         """`encode_ids` with so many threads at most."""
         if len(text) < LONG_TEXT:
             return self.encode_ids(text, add_special_tokens, special_is_text)
-        flags = _flags(add_special_tokens, special_is_text)
+        flags = encode_flags(add_special_tokens, special_is_text)
         return self._encode_long(utf8(text, None), flags, threads)
 
     def encode_pair_ids(
         self, text: str, pair: str, add_special_tokens: bool, special_is_text: bool = False
     ) -> bytes:
         first, second = utf8(text, "text"), utf8(pair, "pair")
-        flags = _flags(add_special_tokens, special_is_text)
+        flags = encode_flags(add_special_tokens, special_is_text)
         ids: bytes = self._run(
             len(first) + len(second),
             lambda one: one.encode_pair_ids(first, second, flags),
@@ -129,7 +131,7 @@ class CoreTokenizer:
     ) -> FullEncoding:
         first = utf8(text, "text")
         second = None if pair is None else utf8(pair, "pair")
-        flags = _flags(add_special_tokens, special_is_text)
+        flags = encode_flags(add_special_tokens, special_is_text)
         full: FullEncoding = self._run(
             len(first) + len(second or b""), lambda one: one.encode_full(first, second, flags)
         )
@@ -143,7 +145,7 @@ class CoreTokenizer:
         threads: int | None = None,
     ) -> tuple[bytes, bytes]:
         """All ids, and u32 bounds: text n owns ids[bounds[n]..bounds[n + 1]]."""
-        flags = _flags(add_special_tokens, special_is_text)
+        flags = encode_flags(add_special_tokens, special_is_text)
         return self._parallel.encode_batch(self._run, texts, flags, threads)
 
     def encode_with(
@@ -156,7 +158,7 @@ class CoreTokenizer:
     ) -> tuple[bytes, bytes]:
         """All ids, and bounds, under a policy as docs/abi.md has it; texts that are no batch are a
         pair or segments of one text."""
-        flags = _flags(add_special_tokens, False)
+        flags = encode_flags(add_special_tokens, False)
         data = [utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
         if not is_batch:
             return self._encode_with(data, policy, flags, 1)
@@ -180,7 +182,7 @@ class CoreTokenizer:
     ) -> FullEncoding:
         data = [utf8(text, f"texts[{n}]") for n, text in enumerate(texts)]
         lengths, flat = _lengths(data), b"".join(data)
-        flags = _flags(add_special_tokens, False)
+        flags = encode_flags(add_special_tokens, False)
         full: FullEncoding = self._run(
             len(flat), lambda one: one.encode_with_full(lengths, flat, policy, flags)
         )
@@ -200,7 +202,7 @@ class CoreTokenizer:
         `more_text`: it is the beginning of a longer one, of which only what is certain counts.
         """
         data = utf8(text, "text")
-        flags = _flags(add_special_tokens, special_is_text)
+        flags = encode_flags(add_special_tokens, special_is_text)
         if more_text:
             flags |= abi.ENCODE_MORE_TEXT
         found: int = self._run(len(data), lambda one: one.count(data, flags, limit), LONG_TEXT)
@@ -218,7 +220,7 @@ class CoreTokenizer:
     ) -> tuple[str, Kept]:
         """What is kept of the text, and the core's report."""
         data = utf8(text, "text")
-        flags = _flags(add_special_tokens, special_is_text)
+        flags = encode_flags(add_special_tokens, special_is_text)
         if keep_end:
             flags |= abi.ENCODE_KEEP_END
         if more_text:
@@ -244,17 +246,36 @@ class CoreTokenizer:
 
     def continue_batch(self, texts: Sequence[str], special_is_text: bool) -> list[bytes]:
         """The ids of texts that begin at cuts, without post-processing."""
-        flags = _flags(False, special_is_text) | abi.ENCODE_CONTINUES
+        flags = encode_flags(False, special_is_text) | abi.ENCODE_CONTINUES
         ids, bounds = self._parallel.encode_batch(self._run, texts, flags, None)
         places = memoryview(bounds).cast("I").tolist()
         return [ids[4 * start : 4 * end] for start, end in pairwise(places)]
 
     def decode(self, ids: bytes, skip_special_tokens: bool, unknown: str = "skip") -> str:
-        _require_whole(ids)
-        flags = _UNKNOWN[unknown]
+        require_whole(ids)
+        flags = UNKNOWN_IDS[unknown]
         if skip_special_tokens:
             flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
-        text: str = self._run(len(ids), lambda one: one.decode(ids, flags))
+        if len(ids) >= LONG_INPUT:
+            text: str = self._long(lambda one: one.decode(ids, flags))
+            return text
+        # `_short`, written out, for the reason that `encode_ids` has.
+        try:
+            self._thread.enough  # noqa: B018
+        except AttributeError:
+            self._require_stack()
+        try:
+            instance = self._idle.pop()
+        except IndexError:
+            instance = self._pool.acquire()
+        try:
+            text = instance.decode(ids, flags)
+        except BaseException as error:
+            self._pool.settle(instance, error)
+            raise
+        self._idle.append(instance)
+        if self._pool.attention:
+            self._pool.attend()
         return text
 
     def decode_batch(
@@ -265,14 +286,14 @@ class CoreTokenizer:
         threads: int | None = None,
     ) -> list[str]:
         for ids in lists:
-            _require_whole(ids)
-        flags = _UNKNOWN[unknown]
+            require_whole(ids)
+        flags = UNKNOWN_IDS[unknown]
         if skip_special_tokens:
             flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
         return self._parallel.decode_batch(self._run, lists, flags, threads)
 
     def decode_bytes(self, ids: bytes, flags: int) -> bytes:
-        _require_whole(ids)
+        require_whole(ids)
         found: bytes = self._run(len(ids), lambda one: one.decode_bytes(ids, flags))
         return found
 
@@ -337,9 +358,25 @@ class CoreTokenizer:
     def info(self) -> dict[str, Any]:
         return parsed(self._run(0, lambda one: one.info()))
 
+    def limited(self, deadline: float | None, memory: int | None) -> CoreTokenizer:
+        """The same tokenizer with bounds on each call: tables are shared, instances are not. It is
+        closed with this one."""
+        from .limited import LimitedView
+
+        key = deadline is not None, memory
+        pool = self._pools_of_views.get(key)
+        if pool is None:
+            source = self._pool.open_source().limited(*key)
+            # Of two threads that both make one, the first wins.
+            pool = self._pools_of_views.setdefault(key, type(self._pool)(source, self._pool.limit))
+        threads = self._parallel.threads
+        return LimitedView(pool, self.build, threads, self.from_snapshot, deadline=deadline)
+
     def close(self) -> None:
         """Frees what is idle now, and the rest as the calls that use it end."""
         self._pool.close()
+        for pool in tuple(self._pools_of_views.values()):
+            pool.close()
 
     @property
     def closed(self) -> bool:
@@ -439,7 +476,7 @@ def parsed(document: bytes) -> dict[str, Any]:
     return value
 
 
-def _flags(add_special_tokens: bool, special_is_text: bool) -> int:
+def encode_flags(add_special_tokens: bool, special_is_text: bool) -> int:
     return (_ADD if add_special_tokens else 0) | (_NAMES_ARE_TEXT if special_is_text else 0)
 
 
@@ -458,7 +495,7 @@ def _json(document: bytes) -> Any:
         raise status.misbehaved(f"gave malformed JSON: {error}") from None
 
 
-def _require_whole(ids: bytes) -> None:
+def require_whole(ids: bytes) -> None:
     if len(ids) % 4:
         raise InvalidArgument(f"{len(ids)} bytes are no whole number of ids of 4 bytes each")
 

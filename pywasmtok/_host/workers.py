@@ -11,7 +11,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import ArtifactError, LimitExceeded
+from ..errors import ArtifactError, LimitExceeded, Unsupported
 from . import interrupt, shared_memory
 from .core import INIT_TLS, Core
 from .instance import Handles, Instance
@@ -75,6 +75,16 @@ def _load(leader: Instance, file: bytes, options: bytes) -> None:
     leader.close_session()
 
 
+def no_bounds_here() -> Unsupported:
+    # A worker that sleeps in a lock of the guest sees no deadline, and the memory of one is the
+    # memory of all.
+    return Unsupported(
+        "workers that share one memory have no bounds of their own on time and memory",
+        feature="limits:threads",
+        hint='build="portable" has them',
+    )
+
+
 class SharedSource:
     """Workers of the current group; a new group after a fault."""
 
@@ -84,6 +94,9 @@ class SharedSource:
         self._file = file
         self._options = options
         self._group = self._loaded()
+
+    def limited(self, with_clock: bool, memory_cap: int | None) -> SharedSource:
+        raise no_bounds_here()
 
     def new_instance(self) -> Instance:
         if self._group.poisoned:

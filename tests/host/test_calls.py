@@ -164,7 +164,7 @@ def test_every_kind_of_error_has_a_class(number: int, name: str) -> None:
     assert not isinstance(error, errors.CoreTrap)
     others = {
         "bad_argument": errors.InvalidArgument,
-        "out_of_memory": errors.LimitExceeded,
+        "out_of_memory": errors.MemoryLimit,
         "internal": errors.BackendFailure,
     }
     expected = others.get(name)

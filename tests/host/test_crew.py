@@ -31,6 +31,8 @@ SETUP = """
     import os, signal, sys, threading, time
     os.environ["PYWASMTOK_THREADS"] = "4"
     import cores
+    # What a shell starts in the background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from pywasmtok._host.crew import crew
 
     def small_pieces(tok):

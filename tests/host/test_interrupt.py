@@ -26,6 +26,8 @@ PROMPT_SECONDS = 0.2
 SETUP = """
     import os, signal, sys, threading, time
     import cores
+    # What a shell starts in the background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tok = cores.load()
     text = cores.SPIN + "x" * cores.LONG
     print("ready", flush=True)

@@ -407,11 +407,11 @@ def test_no_mapping_is_left_for_a_clone(
     clone = image.Image.clone
     failed: list[int] = []
 
-    def fail_once(self: Any, core: Any) -> Any:
+    def fail_once(self: Any, core: Any, memory_cap: int | None = None) -> Any:
         if not failed:
             failed.append(1)
             raise OSError(errno.ENOMEM, "Cannot allocate memory")
-        return clone(self, core)
+        return clone(self, core, memory_cap)
 
     monkeypatch.setattr(image.Image, "clone", fail_once)
     tok = load(store)

@@ -1,0 +1,132 @@
+"""A loaded tokenizer whose calls have bounds on time and memory.
+
+Everything goes the long way that the tokenizer without bounds has shortened: with bounds, a call
+costs some microseconds more, and without them nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MemoryLimit
+from . import abi
+from .deadline import End, current, earlier
+from .parallel import utf8
+from .status import Interrupted
+from .tokenizer import LONG_TEXT, UNKNOWN_IDS, CoreTokenizer, encode_flags, require_whole
+
+if TYPE_CHECKING:
+    from .crew import Job
+    from .instance import Instance
+    from .pool import Pool
+
+
+class LimitedTokenizer(CoreTokenizer):
+    def __init__(
+        self,
+        pool: Pool,
+        build: str,
+        threads: int | None = None,
+        from_snapshot: bool = False,
+        *,
+        deadline: float | None,
+    ) -> None:
+        super().__init__(pool, build, threads, from_snapshot)
+        self._deadline = deadline
+
+    def encode_ids(
+        self, text: str, add_special_tokens: bool = True, special_is_text: bool = False
+    ) -> bytes:
+        data = utf8(text, None)
+        flags = encode_flags(add_special_tokens, special_is_text)
+        if len(data) >= LONG_TEXT:
+            return self._encode_long(data, flags)
+        ids: bytes = self._short(lambda one: one.encode_ids(data, flags))
+        return ids
+
+    def decode(self, ids: bytes, skip_special_tokens: bool, unknown: str = "skip") -> str:
+        require_whole(ids)
+        flags = UNKNOWN_IDS[unknown]
+        if skip_special_tokens:
+            flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
+        text: str = self._run(len(ids), lambda one: one.decode(ids, flags))
+        return text
+
+    def stream_step(self, ids: bytes, state: bytes, finish: bool) -> tuple[str, bytes]:
+        flags = abi.STEP_FINISH if finish else 0
+        answer: tuple[str, bytes] = self._run(
+            len(ids), lambda one: one.stream_step(ids, state, flags)
+        )
+        return answer
+
+    def _short(self, work: Callable[[Instance], Any]) -> Any:
+        return self._bounded(work, apart=False)
+
+    def _long(self, work: Callable[[Instance], Any]) -> Any:
+        return self._bounded(work, apart=True)
+
+    def _help(self, job: Job, work: Callable[[Instance], Any]) -> Any:
+        return self._bounded(work, apart=False, job=job)
+
+    def _bounded(
+        self, work: Callable[[Instance], Any], *, apart: bool, job: Job | None = None
+    ) -> Any:
+        self._require_stack_once()
+        end = None if self._deadline is None else earlier(current(), self._deadline)
+        instance = self._pool.acquire(end)
+        while True:
+            fresh = not instance.served
+            instance.served = True
+            try:
+                result = self._call(instance, work, end, apart=apart, job=job)
+            except Interrupted as error:
+                self._pool.settle(instance, error)
+                if job is not None and job.stopped:
+                    raise
+                if end is not None:
+                    end.check()
+                # Meant for another call of the same engine: this one starts over.
+                instance = self._pool.acquire(end)
+            except MemoryLimit as error:
+                self._pool.settle(instance, error)
+                if fresh:
+                    raise
+                # What a call may use must not depend on what others have left behind.
+                instance = self._pool.acquire_new()
+            except BaseException as error:
+                self._pool.settle(instance, error)
+                raise
+            else:
+                self._pool.release_after_long_call(instance)
+                return result
+
+    def _call(
+        self,
+        instance: Instance,
+        work: Callable[[Instance], Any],
+        end: End | None,
+        *,
+        apart: bool,
+        job: Job | None,
+    ) -> Any:
+        seconds = None if end is None else end.check()
+        if job is not None:
+            job.inside.add(instance)
+            try:
+                # Who stops it sets this first and looks at `inside` then: one of both is seen.
+                if job.stopped:
+                    raise Interrupted
+                return instance.interruptible(work, seconds)
+            finally:
+                job.inside.discard(instance)
+        if apart and self._interrupt.in_main_thread():
+            return self._interrupt.run(instance, work, seconds)
+        return work(instance) if seconds is None else instance.interruptible(work, seconds)
+
+
+class LimitedView(LimitedTokenizer):
+    """Uses a pool that belongs to the tokenizer that it is a view of."""
+
+    def close(self) -> None:
+        """Nothing of its own."""

@@ -1,0 +1,92 @@
+"""Instances of the renderer, handed to one call at a time.
+
+Those that are idle lie in plain lists, whose `pop` and `append` are atomic: no call takes a lock.
+After a trap an instance is dropped, with everything in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from .. import errors
+from . import fork
+from .pool import default_limit
+from .template_core import open_template_core, stack_of_thread
+from .template_instance import NotPlain, TemplateInstance
+
+T = TypeVar("T")
+
+# An instance that gave such an error is as good as before.
+_HARMLESS: Final = (errors.TemplateError, errors.InvalidArgument, NotPlain)
+# A trap, although it is a `TemplateError`.
+_TRAPS: Final = {"deadline", "stack", "memory"}
+
+
+class TemplatePool:
+    """The instances for one size of stack and one bound of memory."""
+
+    def __init__(self, stack: int, memory: int) -> None:
+        self.core = open_template_core(stack)
+        self._memory = memory
+        self._idle: list[TemplateInstance] = []
+        self._most_idle = default_limit()
+
+    def run(self, work: Callable[..., T], *args: object) -> T:
+        """`work` with an instance; once more with a new one where an old one had no room left."""
+        try:
+            instance = self._idle.pop()
+        except IndexError:
+            instance = self._new()
+        fresh = instance.fresh
+        try:
+            answer = work(instance, *args)
+        except errors.TemplateLimitExceeded as error:
+            if error.feature != "memory" or fresh:
+                self._settle(instance, error)
+                raise
+        except BaseException as error:
+            self._settle(instance, error)
+            raise
+        else:
+            self.release(instance)
+            return answer
+        instance = self._new()
+        try:
+            answer = work(instance, *args)
+        except BaseException as error:
+            self._settle(instance, error)
+            raise
+        self.release(instance)
+        return answer
+
+    def release(self, instance: TemplateInstance) -> None:
+        if len(self._idle) < self._most_idle:
+            self._idle.append(instance)
+
+    def _settle(self, instance: TemplateInstance, error: BaseException) -> None:
+        harmless = isinstance(error, _HARMLESS) and getattr(error, "feature", None) not in _TRAPS
+        if harmless and not instance.bloated:
+            self.release(instance)
+
+    def _new(self) -> TemplateInstance:
+        return TemplateInstance(self.core, self._memory)
+
+
+_pools: Final[dict[tuple[int, int], TemplatePool]] = {}
+
+
+def pool(memory: int) -> TemplatePool:
+    """For the stack of this thread."""
+    key = stack_of_thread(), memory
+    found = _pools.get(key)
+    return found if found is not None else _made(key)
+
+
+def _made(key: tuple[int, int]) -> TemplatePool:
+    with fork.creation:
+        found = _pools.get(key)
+        if found is None:
+            found = TemplatePool(*key)
+            _pools[key] = found
+        return found

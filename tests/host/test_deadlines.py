@@ -1,0 +1,256 @@
+"""Deadlines and memory caps of the core: kept while others hog the GIL, after traps and forks."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+import time
+from functools import partial
+
+import pytest
+
+import pywasmtok._host as host
+from pywasmtok import errors
+from pywasmtok._host import deadline, ticker, timer
+from pywasmtok._host.instance import Instance
+from pywasmtok._host.tokenizer import CoreTokenizer
+
+from .cores import LONG, SPIN, TRAPS, ids_of, load, sample_core
+from .hogs import measured
+from .processes import run
+
+SLOW = os.environ.get("PYWASMTOK_SLOW") == "1"
+MIB = 1 << 20
+
+slow = pytest.mark.skipif(not SLOW, reason="takes minutes: PYWASMTOK_SLOW=1")
+only_linux = pytest.mark.skipif(not timer._library(), reason="no timers that need no Python")
+
+
+def bounded(seconds: float | None = 0.05, memory: int | None = None) -> CoreTokenizer:
+    return host.load_with(sample_core(False), b"a file", deadline=seconds, memory=memory)
+
+
+def _encoded(data: bytes, instance: Instance) -> bytes:
+    return instance.encode_ids(data, 0)
+
+
+def lateness(tok: CoreTokenizer, text: str, seconds: float) -> float:
+    began = time.monotonic()
+    with pytest.raises(errors.DeadlineExceeded) as caught:
+        tok.encode_ids(text, False)
+    took = time.monotonic() - began
+    assert caught.value.limit == seconds
+    assert seconds <= (caught.value.asked or 0) <= took + 0.001
+    return took - seconds
+
+
+@pytest.mark.parametrize("text", [SPIN, SPIN + "x" * LONG], ids=["short", "long"])
+def test_a_call_ends_at_its_deadline(text: str) -> None:
+    tok = bounded()
+    with deadline.within(0.05):
+        lateness(tok, text, 0.05)
+    assert tok.encode_ids("right", False) == ids_of("right")
+    assert tok.encode_ids("y" * LONG, False) == ids_of("y" * LONG)
+
+
+def test_in_another_thread() -> None:
+    tok, late = bounded(), []
+    thread = threading.Thread(target=lambda: late.append(lateness(tok, SPIN, 0.05)))
+    thread.start()
+    thread.join()
+    assert len(late) == 1
+
+
+def test_loading_ends_at_the_deadline() -> None:
+    with pytest.raises(errors.DeadlineExceeded):
+        host.load_with(sample_core(False), SPIN.encode(), deadline=0.05)
+
+
+def test_never_too_early() -> None:
+    tok = bounded(0.033)
+    assert min(lateness(tok, SPIN, 0.033) for _ in range(10)) >= 0
+
+
+def test_ticks_cover_the_time() -> None:
+    assert [ticker.ticks(n * ticker.PERIOD) for n in (0.1, 1, 1.5, 7, 100)] == [2, 2, 3, 8, 101]
+
+
+def test_calls_without_a_deadline_see_no_clock() -> None:
+    """Also those that can be interrupted, which is how the main thread makes long calls."""
+    plain = load()
+    view = plain.limited(0.02, None)
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(plain.encode_ids("z" * LONG, False)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        lateness(view, SPIN, 0.02)
+        assert plain.encode_ids("z" * LONG, False) == ids_of("z" * LONG)
+    for thread in threads:
+        thread.join()
+    assert results == [ids_of("z" * LONG)] * 3
+
+
+def test_waiting_for_an_instance_counts() -> None:
+    tok = bounded(0.05)
+    taken = [tok._pool.acquire() for _ in range(tok._pool.limit)]
+    with pytest.raises(errors.DeadlineExceeded):
+        tok.encode_ids("x", False)
+    for instance in taken:
+        tok._pool.release(instance)
+    assert tok.encode_ids("x", False) == ids_of("x")
+
+
+def test_the_memory_of_a_call() -> None:
+    tok = bounded(None, 16 * MIB)
+    for text in ("\1g", "x" * (16 * MIB - 8), "x" * (17 * MIB)):
+        with pytest.raises(errors.MemoryLimit) as caught, deadline.within(None):
+            tok._short(partial(_encoded, text.encode()))
+        assert caught.value.limit == 16 * MIB
+        assert tok.encode_ids("right", False) == ids_of("right")
+    assert all(instance.size <= 16 * MIB for instance in tok._pool.idle)
+
+
+def test_memory_that_others_have_used_up_is_no_reason() -> None:
+    tok = bounded(None, 16 * MIB)
+    # Each leaves a larger buffer behind: without a new instance the last would not fit.
+    for size in (1, 2, 2.5):
+        data = b"x" * int(size * MIB)
+        assert len(tok._short(partial(_encoded, data))) == 4 * len(data)
+
+
+def test_other_traps_are_none_of_memory() -> None:
+    tok = bounded(None, 16 * MIB)
+    for text, name in TRAPS.items():
+        expected = errors.MemoryLimit if name == "UNREACHABLE" else errors.CoreTrap
+        with pytest.raises(expected):
+            tok.encode_ids(text)
+    with pytest.raises(errors.CoreTrap, match="the test core panicked"):
+        tok.encode_ids("\1p")
+
+
+def test_others_see_nothing_of_it() -> None:
+    """Attackers and good callers share a tokenizer; every instance that trapped is replaced."""
+    tok = bounded(0.03, 16 * MIB)
+    wrong: list[object] = []
+    stop = threading.Event()
+    faults = 0
+
+    def good(seed: int) -> None:
+        source = random.Random(seed)
+        while not stop.is_set():
+            text = "".join(source.choices("abc é", k=source.randrange(1, 50)))
+            try:
+                if tok.encode_ids(text, False) != ids_of(text):
+                    wrong.append(text)
+            except errors.DeadlineExceeded:
+                # A machine with other work may take this long; the answer is never wrong.
+                pass
+            except BaseException as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=good, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + (20 if SLOW else 2)
+    attacks = [SPIN, *TRAPS, "\1p"]
+    while time.monotonic() < end:
+        with pytest.raises((errors.LimitExceeded, errors.CoreTrap)):
+            tok.encode_ids(attacks[faults % len(attacks)], False)
+        faults += 1
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert faults > len(attacks)
+    assert not any(instance.broken for instance in tok._pool.idle)
+
+
+@only_linux
+def test_nothing_of_python_ticks_where_there_are_timers() -> None:
+    lateness(bounded(), SPIN, 0.05)
+    assert not ticker.ticker.needs_python
+
+
+@only_linux
+@pytest.mark.parametrize("trials", [40, pytest.param(5000, marks=slow)])
+def test_deadlines_while_others_hog_the_gil(trials: int) -> None:
+    """The guest ends in time. Its caller then needs the GIL, in turn with four hogs that each keep
+    it for 5 ms at least: so long is an answer late, and no ticker can change that."""
+    late = measured(trials)
+    assert len(late.guest) == trials
+    assert late.caller[0] >= 0
+    assert late.guest[int(0.99 * (trials - 1))] <= 2 * ticker.PERIOD or not SLOW, late.text()
+    # A machine with other work must not make this fail: a ticker that stands still does.
+    assert late.guest[trials // 2] < 10 * ticker.PERIOD, late.text()
+
+
+def test_after_a_fork() -> None:
+    code = """
+    import os, sys, time
+    import cores
+    import pywasmtok._host as host
+    from pywasmtok import errors
+    tok = host.load_with(cores.sample_core(False), b"a file", deadline=0.05)
+    def late():
+        began = time.monotonic()
+        try:
+            tok.encode_ids(cores.SPIN)
+        except errors.DeadlineExceeded:
+            return time.monotonic() - began
+    assert late() < 5
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            os._exit(0 if late() < 5 and tok.encode_ids("x", False) == cores.ids_of("x") else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert late() < 5
+    print("done")
+    """
+    assert run(code) == "done"
+
+
+@pytest.mark.parametrize("how", ["", "sys.exit()", "os._exit(0)", "raise SystemExit"])
+def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
+    code = f"""
+    import os, sys, threading
+    import cores
+    import pywasmtok._host as host
+    from pywasmtok import errors
+    tok = host.load_with(cores.sample_core(False), b"a file", deadline=0.05)
+    try:
+        tok.encode_ids(cores.SPIN)
+    except errors.DeadlineExceeded:
+        print("done", flush=True)
+    threading.Thread(target=tok.encode_ids, args=("x",), daemon=True).start()
+    {how}
+    """
+    for _ in range(3):
+        assert run(code) == "done"
+
+
+def test_ctrl_c_ends_a_call_that_has_a_deadline() -> None:
+    code = """
+    import signal, time
+    import cores
+    import pywasmtok._host as host
+    tok = host.load_with(cores.sample_core(False), b"a file", deadline=30)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    for _ in range(5):
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        began = time.monotonic()
+        try:
+            tok.encode_ids(cores.SPIN + "x" * cores.LONG)
+        except KeyboardInterrupt:
+            print(time.monotonic() - began < 5)
+    """
+    assert run(code).split() == ["True"] * 5
+
+
+if sys.platform == "win32":
+    del test_after_a_fork, test_ctrl_c_ends_a_call_that_has_a_deadline
