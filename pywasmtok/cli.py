@@ -1,4 +1,4 @@
-"""The command `pywasmtok`: encode, decode, inspect, convert, cache, bench, doctor."""
+"""The command `pywasmtok`: encode, decode, chat, inspect, convert, cache, bench, doctor."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ DEMO = "builtin:demo"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. 0: done; 1: an error, one line on stderr; 2: wrong usage."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    # Its options are its own, and are made only when it is asked for.
-    options = None if given[:1] == ["bench"] else _parser().parse_args(given)
+    options = _options(given)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -47,6 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return status
+
+
+def _options(given: list[str]) -> argparse.Namespace | None:
+    """The options of `bench` and `chat` are their own, and made only when they are asked for."""
+    if given[:1] == ["bench"]:
+        return None
+    if given[:1] == ["chat"]:
+        from .chat.command import parser
+
+        return parser().parse_args(given[1:])
+    return _parser().parse_args(given)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         help="list: what there is; clear: remove all of it; verify: compare all checksums",
     )
 
+    commands.add_parser("chat", help="conversations as text or ids; see chat --help")
     commands.add_parser("bench", help="measures this package beside others; see bench --help")
     _command(commands, "doctor", _doctor, "versions, builds, cache, and whether all of it works")
     return parser
@@ -270,6 +281,8 @@ def _on_one_screen(info: TokenizerInfo) -> dict[str, Any]:
         "templates": [
             f"{name} ({size:,} characters)" for name, size in info.chat_templates.items()
         ],
+        "templates from": info.chat_template_places[:1],
+        "outranked": info.chat_template_places[1:],
         "notes": info.notes,
     }
 

@@ -6,7 +6,8 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from ._choice import check_threads, choose_decoder, choose_encoder
 from .backends import Backend, Hybrid
@@ -29,6 +30,7 @@ from .tokenizer import Options, Recipe, Tokenizer
 
 if TYPE_CHECKING:
     from ._host import Snapshots
+    from .chat.templates import TemplateLike
 
 __all__ = [
     "create_tokenizer",
@@ -93,7 +95,7 @@ def create_tokenizer(
                   tokens, and add_bos_token and add_eos_token; "tokens": added tokens alone
     model_map     names of models and what they stand for, before the built-in table; also the path
                   of a TOML file
-    limits        bounds on what a file may ask for
+    limits        bounds on what a file and each call may ask for (docs/limits.md)
     snapshots     where what was loaded is kept for later loads: a SnapshotStore; False: nowhere.
                   None: the user's (docs/cache.md)
     revision, token, cache_dir, offline   for the hub, as in huggingface_hub
@@ -113,8 +115,10 @@ def create_tokenizer(
         offline,
     ).checked()
     if source == MOCK:
-        return from_recipe(Recipe(b"", MOCK, options._replace(encoder="mock", decoder="mock")))
-    return from_source(read_source(source, request), request, options)
+        mock = Recipe(b"", MOCK, options._replace(encoder="mock", decoder="mock"))
+        return from_recipe(mock._replace(limits=_of_calls(limits)))
+    with _time_of(limits):
+        return from_source(read_source(source, request), request, options)
 
 
 def create_tokenizer_from_file(
@@ -138,18 +142,24 @@ def create_tokenizer_from_file(
     request = Request(
         pattern, special_tokens, encoding, gguf_compat, apply_config, limits=limits
     ).checked()
-    return from_source(read_file(path, request), request, options)
+    with _time_of(limits):
+        return from_source(read_file(path, request), request, options)
 
 
 def create_tokenizer_with_chat_template(
-    source: SourceLike, chat_template: SourceLike, **options: object
+    source: SourceLike, chat_template: TemplateLike, **options: Any
 ) -> Tokenizer:
-    """Refused until chat templates are rendered: a tokenizer that ignored one would be wrong."""
-    raise Unsupported(
-        "chat templates are not rendered yet",
-        feature="chat_template",
-        hint="create_tokenizer() makes a tokenizer without one",
-    )
+    """Like `create_tokenizer`, whose options it takes, with this chat template in place of the
+    model's own: a path, its text, a dict of texts by name, or a function that writes the text."""
+    from .chat.sources import ARGUMENT
+    from .chat.templates import place_of
+
+    place = place_of(ARGUMENT, chat_template)
+    if place is None:
+        raise InvalidArgument("chat_template must be a template, not None")
+    tok = create_tokenizer(source, **options)
+    tok.recipe = tok.recipe._replace(chat_template=place)
+    return tok
 
 
 def _options(  # noqa: PLR0917
@@ -181,23 +191,57 @@ def _known_build(build: str | None) -> str | None:
 
 def from_source(source: Source, request: Request, options: Options) -> Tokenizer:
     load = source.options(request)
-    return from_recipe(Recipe(source.data, source.name, options, load, source.sidecars))
+    recipe = Recipe(source.data, source.name, options, load, source.sidecars)
+    return from_recipe(recipe._replace(limits=_of_calls(request.limits)))
+
+
+def _of_calls(limits: Limits | None) -> Limits | None:
+    return limits if limits is not None and limits.bounds_calls else None
+
+
+def _time_of(limits: Limits | None) -> AbstractContextManager[None]:
+    """Reading and loading together take no longer than a call may."""
+    if limits is None or limits.deadline is None:
+        return nullcontext()
+    from ._host.deadline import within
+
+    return within(limits.deadline)
 
 
 def from_recipe(recipe: Recipe) -> Tokenizer:
     if recipe.options.encoder == "mock":
         mock = MockBackend()
         hybrid = Hybrid(mock, mock, source=recipe.source)
-        return Tokenizer(hybrid, recipe, build=None, file_format="mock")
+        return _tokenizer(hybrid, recipe, None, "mock")
+    if recipe.limits is not None and recipe.limits.needs_sandbox:
+        recipe = recipe._replace(options=_core_alone(recipe.options))
     hybrid, build, file_format = _join(recipe)
     if recipe.options.preload and isinstance(hybrid.decoder, HFBackend):
         hybrid.decoder.load()
-    return Tokenizer(hybrid, recipe, build=build, file_format=file_format)
+    return _tokenizer(hybrid, recipe, build, file_format)
+
+
+def _tokenizer(hybrid: Hybrid, recipe: Recipe, build: str | None, file_format: str) -> Tokenizer:
+    if recipe.limits is None:
+        return Tokenizer(hybrid, recipe, build=build, file_format=file_format)
+    from .budgets import TokenizerWithLimits
+
+    return TokenizerWithLimits(hybrid, recipe, build=build, file_format=file_format)
+
+
+def _core_alone(options: Options) -> Options:
+    """Nothing stops a call of another library, so none takes part."""
+    if options.encoder == "hf":
+        raise InvalidArgument(
+            'encoder="hf" has no bounds on time and memory',
+            hint="Limits(deadline=, memory=) need the core",
+        )
+    return options._replace(encoder="core", decoder="core")
 
 
 def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
     """The two halves, the build of the core if it takes part, and the format of the file."""
-    data, _, options, load, _ = recipe
+    data, options, load = recipe.data, recipe.options, recipe.load
     core: CoreBackend | None = None
     refusal: TokenizerError | None = None
     must_be_core = "core" in (options.encoder, options.decoder)
@@ -224,6 +268,7 @@ def _load_core(recipe: Recipe) -> CoreBackend:
         options=recipe.load,
         threads=recipe.options.threads,
         snapshots=recipe.options.snapshots,
+        limits=recipe.limits,
     )
 
 
@@ -231,7 +276,7 @@ def _with_the_same_file(
     core: CoreBackend | None, refusal: TokenizerError | None, recipe: Recipe
 ) -> Hybrid:
     """Both libraries read the file as it is."""
-    data, source, options, _, _ = recipe
+    data, source, options = recipe.data, recipe.source, recipe.options
     hf = HFBackend(data if isinstance(data, bytes) else data.__bytes__, source)
     reason = None if refusal is None else _fall_back(hf, refusal, source)
     encoder: Backend = hf if core is None or options.encoder == "hf" else core
@@ -245,7 +290,7 @@ def _with_the_same_file(
 
 def _with_a_conversion(core: CoreBackend | None, recipe: Recipe) -> Hybrid:
     """HuggingFace gets what the core made of the file, as far as that says the same."""
-    data, source, options, load, _ = recipe
+    data, source, options, load = recipe.data, recipe.source, recipe.options, recipe.load
     conversion = Conversion(data, load, source)
     # What can be decoded alike may be encoded otherwise: only the encoder asks for both.
     hf_encodes = HFBackend(conversion.encoder_document, source)

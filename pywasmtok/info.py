@@ -11,6 +11,7 @@ from .backends.core import CoreBackend
 from .backends.hf import HFBackend
 from .backends.hybrid import reason_of
 from .backends.mock import MockBackend
+from .chat.sources import TemplatePlace, of_gguf
 from .conversion import Conversion
 from .errors import BackendUnavailable, HostError, TokenizerError, Unsupported
 from .fingerprint import of_file
@@ -46,7 +47,9 @@ class TokenizerInfo:
     sidecars: tuple[str, ...] = ()
     """Configurations beside it that were read."""
     chat_templates: Mapping[str, int] = field(default_factory=dict)
-    """Name and length in characters of each."""
+    """Name and length in characters of each that counts."""
+    chat_template_places: tuple[str, ...] = ()
+    """Who states chat templates: the one that counts, then those that it outranks."""
     fingerprint: str | None = None
     decoding_fingerprint: str | None = None
     """Those of the tokenizer that this would be; see docs/hashes.md."""
@@ -112,9 +115,8 @@ def describe(found: Source, request: Request) -> TokenizerInfo:
     try:
         pipeline = dict(core.info)
         facts["notes"] += tuple(pipeline.pop("notes", ()))
-        inside = {name: len(text) for name, text in pipeline.pop("chat_templates", ())}
-        # A file of its own beside the tokenizer counts before what the tokenizer holds.
-        facts["chat_templates"] = inside | facts["chat_templates"]
+        inside = of_gguf(pipeline.pop("chat_templates", ()))
+        facts |= _templates(found, () if inside is None else (inside,))
         facts["format"] = pipeline["format"]
         special = core.special_tokens().completed(found.sidecars, core.token_to_id)
         facts["eos_token_ids"] = special.eos_token_ids
@@ -146,9 +148,19 @@ def _facts(found: Source) -> dict[str, Any]:
         "chosen": found.chosen,
         "passed_over": found.passed_over,
         "sidecars": found.sidecars.files,
-        "chat_templates": {name: len(text) for name, text in found.sidecars.templates.items()},
+        **_templates(found),
         "eos_token_ids": found.sidecars.eos_token_ids(),
         "notes": found.sidecars.problems,
+    }
+
+
+def _templates(found: Source, inside: tuple[TemplatePlace, ...] = ()) -> dict[str, Any]:
+    """What stands beside the tokenizer counts before what it holds."""
+    places = (*found.sidecars.template_places, *inside)
+    counts = places[0].templates if places else {}
+    return {
+        "chat_templates": {name: len(text) for name, text in counts.items()},
+        "chat_template_places": tuple(place.place for place in places),
     }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar, cast
 
 from ._choice import check_threads
 from ._ids import MAX_ID, as_bytes
-from ._policy import Policy, Special, control_ids, policy_of
+from ._policy import AddedName, Policy, Special, control_ids, policy_of
 from .backends import Backend, Hybrid, TextPair
 from .backends.base import Segment, check_text, what_is_wrong_with
+from .chat.methods import ChatMethods
 from .encoding import Encoding, EncodingBatch
 from .errors import InvalidArgument, InvalidText, SpecialTokenInText, TokenizerClosed
 from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from ._ids import Ids
     from .backends.core import CoreBackend
     from .backends.streaming import Streaming
+    from .chat.sources import TemplatePlace
     from .fingerprint import Fingerprints
+    from .limits import Limits
     from .sequence import Sequence
     from .sources.lazy import LazyFile
     from .spans import TokenSpan
@@ -71,9 +74,13 @@ class Recipe(NamedTuple):
     load: bytes = b""
     """Load options of the core, as JSON."""
     sidecars: Sidecars = NO_SIDECARS
+    chat_template: TemplatePlace | None = None
+    """What the program gave in place of the model's own."""
+    limits: Limits | None = None
+    """Bounds on calls, where there are any."""
 
 
-class Tokenizer:
+class Tokenizer(ChatMethods):
     """Encodes and decodes. Safe to share among threads, to fork with, to copy and to pickle.
 
     Made by `create_tokenizer`. Every error is a `TokenizerError`.
@@ -97,6 +104,8 @@ class Tokenizer:
         self._special_tokens: SpecialTokens | None = None
         self._streaming: Streaming | None = None
         self._fingerprints: Fingerprints | None = None
+        # Those that `limited` has made.
+        self.views: dict[Limits, Tokenizer] = {}
 
     def encode(
         self,
@@ -366,6 +375,11 @@ class Tokenizer:
     def _unknown_id(self, unknown_id: str | None) -> str:
         return self._unknown if unknown_id is None else check_unknown(unknown_id)
 
+    @property
+    def added_tokens(self) -> Mapping[str, AddedName]:
+        """The added tokens of the file by name: the id, and whether the file calls it special."""
+        return self._backend.added_names()
+
     def token_to_id(self, token: str) -> int | None:
         """None for a token that the vocabulary does not have."""
         if not isinstance(token, str):
@@ -429,6 +443,22 @@ class Tokenizer:
         return encoder if isinstance(encoder, CoreBackend) else None
 
     @property
+    def hybrid(self) -> Hybrid:
+        """Who encodes and who decodes."""
+        if self.closed:
+            raise TokenizerClosed("this tokenizer is closed", source=self.source)
+        return self._hybrid
+
+    @property
+    def recipe(self) -> Recipe:
+        """What an equal tokenizer is made of."""
+        return self._recipe
+
+    @recipe.setter
+    def recipe(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+
+    @property
     def made_of(self) -> tuple[bytes, bytes]:
         """The bytes of the file, and the options that it was loaded with."""
         return bytes(self._recipe.data), self._recipe.load
@@ -472,15 +502,33 @@ class Tokenizer:
 
     def close(self) -> None:
         """Gives the memory back. Later calls raise TokenizerClosed; closing twice is fine."""
+        self._end()
+        self._hybrid.close()
+
+    def _end(self) -> None:
         # A call then needs no check of its own.
         self._backend = cast(Backend, _Closed(self._recipe.source))
-        self._hybrid.close()
         if self._streaming is not None:
             self._streaming.close()
 
     @property
     def closed(self) -> bool:
         return self._backend is not self._hybrid
+
+    def limited(self, limits: Limits | None = None, **bounds: Any) -> Tokenizer:
+        """The same tokenizer with bounds on every call: `tok.limited(deadline=0.05).encode(text)`.
+
+        Takes a `Limits`, or its arguments. It shares the tables and is cheap to make; never does
+        it allow more than this one does. It is closed with this one. See docs/limits.md.
+        """
+        from .budgets import limited
+
+        return limited(self, limits, bounds)
+
+    @property
+    def limits(self) -> Limits | None:
+        """The bounds on calls, where there are any."""
+        return self._recipe.limits
 
     def __enter__(self) -> Self:
         return self

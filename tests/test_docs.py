@@ -53,15 +53,25 @@ def test_readme_example_runs() -> None:
 
 
 def test_the_examples_of_streaming_run() -> None:
-    example = "\n".join(fenced("docs/streaming.md", "python"))
+    lines = run_examples_of("docs/streaming.md")
+    assert lines[0] == "naïve 🌶 text"
+    assert lines[1].startswith("Hello world 2 ")
+    assert lines[2].startswith("Well, yes!Matched(kind='string', id=None, string='!'")
+
+
+def test_the_examples_of_chat_run() -> None:
+    lines = run_examples_of("docs/chat.md")
+    assert lines[0].startswith("a user's word came out bare: as a string yes")
+    assert "SessionStats(calls=2, whole=1" in lines[1]
+
+
+def run_examples_of(page: str) -> list[str]:
+    example = "\n".join(fenced(page, "python"))
     run = subprocess.run(
         [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-    lines = run.stdout.splitlines()
-    assert lines[0] == "naïve 🌶 text"
-    assert lines[1].startswith("Hello world 2 ")
-    assert lines[2].startswith("Well, yes!Matched(kind='string', id=None, string='!'")
+    return run.stdout.splitlines()
 
 
 def test_the_examples_of_special_tokens_say_what_the_page_says() -> None:

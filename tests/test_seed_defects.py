@@ -2,8 +2,7 @@
 
 F are those of SGLang's router layer, D those of Dynamo's hybrid. Those of streams (S1 to S10) and
 of stops (T1 to T16) are in test_stream.py and test_stop.py under these names, and with them D3, D4,
-D5, F19 and F20. What concerns rendering of chat templates (F12 to F14, D7) is not here: nothing
-renders them yet.
+D5, F19 and F20.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ import socket
 import subprocess
 import sys
 from base64 import b64encode
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small
@@ -88,8 +89,11 @@ def test_f3_sentencepiece_is_told_by_its_records() -> None:
 
 
 def test_f4_a_chat_template_that_was_given_is_never_dropped(folder: Path) -> None:
-    with pytest.raises(pywasmtok.Unsupported, match="chat template"):
+    with pytest.raises(pywasmtok.SourceNotFound, match=r"x\.jinja"):
         pywasmtok.create_tokenizer_with_chat_template(folder, folder / "x.jinja")
+    (folder / "x.jinja").write_text("{{ given }}")
+    tok = pywasmtok.create_tokenizer_with_chat_template(folder, folder / "x.jinja")
+    assert tok.chat_template == "{{ given }}"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="paths are text there")
@@ -148,6 +152,52 @@ def test_f11_a_list_of_templates_is_read(folder: Path) -> None:
     stated = [{"name": "default", "template": "a"}, {"name": "tool_use", "template": "b"}]
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": stated}))
     assert read_sidecars(os.fsencode(folder)).templates == {"default": "a", "tool_use": "b"}
+
+
+USER = [{"role": "user", "content": "hi "}]
+
+
+def rendered(template: str, **arguments: Any) -> str:
+    tok = pywasmtok.create_tokenizer_with_chat_template("builtin:demo", template)
+    text: str = tok.apply_chat_template(USER, tokenize=False, **arguments)
+    return text
+
+
+def test_f12_tools_and_documents_are_none_where_there_are_none() -> None:
+    template = "{{ tools is defined }} {{ tools is none }} {{ documents is none }}"
+    assert rendered(template) == "True True True"
+
+
+def test_f13_every_special_token_of_the_map_reaches_the_template(folder: Path) -> None:
+    names = {"bos_token": "<s>", "sep_token": "<sep>", "mask_token": "<mask>", "cls_token": "<cls>"}
+    (folder / "special_tokens_map.json").write_text(json.dumps(names))
+    template = "".join(f"{{{{ {name} }}}}" for name in names)
+    tok = pywasmtok.create_tokenizer_with_chat_template(folder, template)
+    assert tok.apply_chat_template(USER, tokenize=False) == "<s><sep><mask><cls>"
+
+
+def test_f14_a_template_has_a_clock_masks_and_messages_to_go_on_with() -> None:
+    now = datetime(2025, 1, 2, 3, 4, 5)
+    assert rendered("{{ strftime_now('%d %b %Y') }}", now=now) == "02 Jan 2025"
+    tok = pywasmtok.create_tokenizer_with_chat_template(
+        "builtin:demo",
+        "{% for m in messages %}<{{ m.role }}>\n{% generation %}{{ m.content }}"
+        "{% endgeneration %}\n{% endfor %}",
+    )
+    answer = tok.apply_chat_template(USER, return_assistant_tokens_mask=True)
+    told = [
+        token_id
+        for token_id, inside in zip(answer["input_ids"], answer["assistant_masks"], strict=True)
+        if inside
+    ]
+    assert tok.decode(told).split() == ["hi"]
+    goes_on = tok.apply_chat_template(USER, tokenize=False, continue_final_message=True)
+    assert goes_on == "<user>\nhi "
+
+
+@pytest.mark.parametrize("tag", ["{% generation %}", "{%- generation %}", "{%generation-%}"])
+def test_d7_a_generation_block_may_be_spelled_in_any_way(tag: str) -> None:
+    assert rendered("a " + tag + "b{%- endgeneration -%} c") in ("a bc", "abc")
 
 
 def test_f15_nothing_is_guessed_from_names() -> None:

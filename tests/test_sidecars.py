@@ -80,13 +80,20 @@ def test_templates(folder: Path) -> None:
     write(folder, tokenizer_config={"chat_template": stated})
     assert beside(folder).templates == {"default": "a", "rag": "b"}
     write(folder, chat_template={"chat_template": "from json"})
-    assert beside(folder).templates["default"] == "from json"
+    assert beside(folder).templates == {"default": "from json"}
     (folder / "chat_template.jinja").write_text("from jinja")
     (folder / "additional_chat_templates").mkdir()
     (folder / "additional_chat_templates" / "tool_use.jinja").write_text("tools")
-    assert beside(folder).templates == {"default": "from jinja", "rag": "b", "tool_use": "tools"}
+    # A place counts as a whole: a template for tools of one model's release next to the default of
+    # another would be a mixture that nobody has trained with.
+    assert beside(folder).templates == {"default": "from jinja", "tool_use": "tools"}
     info = pywasmtok.get_tokenizer_info(folder)
-    assert info.chat_templates == {"default": 10, "rag": 1, "tool_use": 5}
+    assert info.chat_templates == {"default": 10, "tool_use": 5}
+    assert info.chat_template_places == (
+        "chat_template.jinja, additional_chat_templates/tool_use.jinja",
+        "chat_template.json",
+        "tokenizer_config.json",
+    )
 
 
 @pytest.mark.parametrize(

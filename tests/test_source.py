@@ -89,10 +89,10 @@ def test_from_file_takes_no_folder_and_no_scheme(
         pywasmtok.create_tokenizer_from_file("builtin:demo")
 
 
-def test_a_chat_template_is_refused_rather_than_ignored(folder: Path) -> None:
-    with pytest.raises(pywasmtok.Unsupported) as caught:
-        pywasmtok.create_tokenizer_with_chat_template(folder, "{{ messages }}")
-    assert caught.value.feature == "chat_template"
+def test_a_chat_template_comes_with_the_options_of_any_source(folder: Path) -> None:
+    template = "{{ messages }}"
+    tok = pywasmtok.create_tokenizer_with_chat_template(folder, template, decoder="core")
+    assert (tok.chat_template, tok.backend.decoder) == (template, "core")
 
 
 def test_a_byte_order_mark_is_not_in_the_way(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .._host import CoreTokenizer, Snapshots
     from .._host.instance import FullEncoding
     from .._ids import Ids
+    from ..limits import Limits
     from ..sources.lazy import LazyFile
 
 __all__ = ["CoreBackend"]
@@ -43,6 +44,7 @@ class CoreBackend(Backend):
         options: bytes = b"",
         threads: int | None = None,
         snapshots: Snapshots = None,
+        limits: Limits | None = None,
     ) -> CoreBackend:
         from .. import _host
 
@@ -54,6 +56,8 @@ class CoreBackend(Backend):
                 options=options,
                 threads=threads,
                 snapshots=snapshots,
+                deadline=None if limits is None else limits.deadline,
+                memory=None if limits is None else limits.memory,
             )
         except ModuleNotFoundError as error:
             raise BackendUnavailable(

@@ -6,7 +6,7 @@ import os
 import stat
 from typing import BinaryIO, NamedTuple
 
-from ..errors import InvalidArgument, LimitExceeded, LoadError, SourceNotFound
+from ..errors import InputTooLarge, InvalidArgument, LoadError, SourceNotFound
 from ..limits import Limits
 from .lazy import LazyFile, worth_it
 
@@ -114,8 +114,10 @@ def _read(path: bytes, limits: Limits, lazily: bool) -> LazyContent:
 
 def _whole(stream: BinaryIO, size: int, limits: Limits, name: str) -> bytes:
     if size > limits.file_bytes:
-        raise LimitExceeded(
+        raise InputTooLarge.of(
             f"{size} bytes; at most {limits.file_bytes} are read",
+            limits.file_bytes,
+            size,
             source=name,
             hint="A tokenizer is rarely larger than 50 MB; Limits(file_bytes=...) moves the bound",
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from ..errors import HostError, LimitExceeded, TokenizerError, Unsupported
+from ..errors import HostError, InputTooLarge, TokenizerError, Unsupported
 from ..limits import Limits
 
 __all__ = ["read_metadata"]
@@ -37,8 +37,10 @@ def read_metadata(stream: BinaryIO, limits: Limits, name: str) -> bytes:
         if extent["complete"]:
             return data[: extent["bytes"]]
         if len(data) >= limits.metadata:
-            raise LimitExceeded(
+            raise InputTooLarge.of(
                 f"its metadata takes more than {limits.metadata} bytes",
+                limits.metadata,
+                len(data) + 1,
                 source=name,
                 hint="Limits(metadata=...) moves the bound",
             )

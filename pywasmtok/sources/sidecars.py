@@ -12,12 +12,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..chat.sources import TemplatePlace, merged, of_value
 from ..errors import InvalidFile, LimitExceeded, TokenizerError
 from ..limits import Limits
 from ..special import ROLES
 from .paths import exists, list_folder, printable, read
 
-__all__ = ["FILES", "NO_SIDECARS", "Sidecars", "read_sidecars"]
+__all__ = ["FILES", "NO_SIDECARS", "Sidecars", "read_sidecars", "read_template"]
 
 FILES = (
     "tokenizer_config.json",
@@ -42,8 +43,13 @@ class Sidecars(NamedTuple):
     problems: tuple[str, ...] = ()
     """What is wrong with those that could not be."""
     objects: Mapping[str, Mapping[str, Any]] = {}
-    templates: Mapping[str, str] = {}
-    """Source of each chat template, by name; `default` is the unnamed one."""
+    template_places: tuple[TemplatePlace, ...] = ()
+    """Who states chat templates, the one that counts first."""
+
+    @property
+    def templates(self) -> Mapping[str, str]:
+        """Source of each chat template that counts, by name; `default` is the unnamed one."""
+        return self.template_places[0].templates if self.template_places else {}
 
     def of(self, name: str) -> Mapping[str, Any]:
         """The object of a file."""
@@ -156,6 +162,17 @@ def _object(path: bytes) -> Mapping[str, Any]:
     return value
 
 
+def read_template(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
+    """A chat template as it is, byte for byte."""
+    whole = os.fsencode(path)
+    try:
+        return read(whole, Limits(file_bytes=MAX_BYTES)).data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidFile(
+            "a chat template must be UTF-8", source=printable(whole), offset=error.start
+        ) from error
+
+
 def _bounded(path: bytes) -> bytes:
     try:
         return read(path, Limits(file_bytes=MAX_BYTES)).data
@@ -164,45 +181,34 @@ def _bounded(path: bytes) -> bytes:
         raise
 
 
-def _templates(folder: bytes, config: Mapping[str, Any], problems: list[str]) -> dict[str, str]:
-    """Where several files state the same one, a file of its own counts, as in transformers."""
-    templates = _stated(config.get("chat_template"))
-    for name in reversed(TEMPLATES):
-        path = os.path.join(folder, os.fsencode(name))
-        if not exists(path):
-            continue
-        try:
-            if name.endswith(".json"):
-                templates |= _stated(_object(path).get("chat_template"))
-            else:
-                templates["default"] = _bounded(path).decode()
-        except (TokenizerError, UnicodeDecodeError) as error:
-            problems.append(f"{name}: {getattr(error, 'message', error)}")
+def _templates(
+    folder: bytes, config: Mapping[str, Any], problems: list[str]
+) -> tuple[TemplatePlace, ...]:
+    named = {TEMPLATES[0]: ("default", os.path.join(folder, os.fsencode(TEMPLATES[0])))}
     more = os.path.join(folder, os.fsencode(MORE_TEMPLATES))
-    if os.path.isdir(more):
-        for entry in list_folder(more):
-            if entry.endswith(b".jinja"):
-                try:
-                    text = _bounded(os.path.join(more, entry)).decode()
-                except (TokenizerError, UnicodeDecodeError) as error:
-                    problems.append(f"{printable(entry)}: {getattr(error, 'message', error)}")
-                else:
-                    templates[printable(entry).removesuffix(".jinja")] = text
-    return templates
-
-
-def _stated(value: object) -> dict[str, str]:
-    """A template is a text, a list of `{name, template}`, or an object by name."""
-    if isinstance(value, str):
-        return {"default": value}
-    if isinstance(value, Mapping):
-        return {name: text for name, text in value.items() if isinstance(text, str)}
-    found = {}
-    for item in value if isinstance(value, list) else ():
-        name, text = _field(item, "name"), _field(item, "template")
-        if isinstance(name, str) and isinstance(text, str):
-            found[name] = text
-    return found
+    for entry in list_folder(more) if os.path.isdir(more) else ():
+        if entry.endswith(b".jinja"):
+            name = printable(entry)
+            path = os.path.join(more, entry)
+            named[f"{MORE_TEMPLATES}/{name}"] = (name.removesuffix(".jinja"), path)
+    files = []
+    for place, (name, path) in named.items():
+        if exists(path):
+            try:
+                files.append(TemplatePlace(place, {name: _bounded(path).decode()}))
+            except (TokenizerError, UnicodeDecodeError) as error:
+                problems.append(f"{place}: {getattr(error, 'message', error)}")
+                files.append(TemplatePlace(place, {}, problem=problems[-1]))
+    places = [merged(files)]
+    path = os.path.join(folder, os.fsencode(TEMPLATES[1]))
+    if exists(path):
+        try:
+            places.append(of_value(TEMPLATES[1], _object(path).get("chat_template")))
+        except TokenizerError as error:
+            problems.append(f"{TEMPLATES[1]}: {error.message}")
+            places.append(TemplatePlace(TEMPLATES[1], {}, problem=problems[-1]))
+    places.append(of_value("tokenizer_config.json", config.get("chat_template")))
+    return tuple(place for place in places if place is not None)
 
 
 def _content(token: object) -> str | None:

@@ -106,7 +106,8 @@ class Source(NamedTuple):
             options["special_tokens"] = dict(request.special_tokens)
         if request.gguf_compat != "llama.cpp":
             options["gguf_compat"] = request.gguf_compat
-        if request.limits is not None:
+        # What says nothing of files must not keep their snapshots from being found.
+        if request.limits is not None and request.limits.for_core() != Limits().for_core():
             options["limits"] = request.limits.for_core()
         if request.apply_config:
             config = self.sidecars.for_core(bos_and_eos=request.apply_config is True)

@@ -1,0 +1,207 @@
+"""`apply_chat_template`, as users of transformers 5.23 know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InvalidArgument
+from .contract import Profile, RenderRequest, TemplateLimits
+from .renderers import Rendering
+from .result import ChatEncoding, Row, Shape
+from .tools_schema import tools_as_dicts
+
+if TYPE_CHECKING:
+    from ..tokenizer import Tokenizer
+    from .contract import CompiledTemplate, Rendered
+    from .templates import ChatTemplates, Chosen
+
+__all__ = ["Asked", "Chat", "apply_chat_template", "as_conversations"]
+
+PROFILES = ("hf-5", "hf-4.57")
+
+# What a template is always given. An argument of the same name, which may come from a request, must
+# not take its place.
+_RESERVED = frozenset({"messages", "conversation", "conversations"})
+
+
+class Asked(NamedTuple):
+    """How conversations are to be rendered: what is the same for all of a batch."""
+
+    tools: Sequence[Any] | None = None
+    documents: Sequence[Any] | None = None
+    chat_template: str | None = None
+    add_generation_prompt: bool = False
+    continue_final_message: bool | str = False
+    now: datetime | None = None
+    profile: Profile = "hf-5"
+    renderer: Rendering = None
+    strict: bool = True
+    limits: TemplateLimits | None = None
+    arguments: Mapping[str, Any] | None = None
+
+    def checked(self) -> Asked:
+        if self.profile not in PROFILES:
+            raise InvalidArgument(f"profile={self.profile!r} is none of {', '.join(PROFILES)}")
+        if self.continue_final_message and self.add_generation_prompt:
+            raise InvalidArgument(
+                "continue_final_message and add_generation_prompt exclude each other: a chat goes "
+                "on with its last message, or begins another one"
+            )
+        if self.arguments and not _RESERVED.isdisjoint(self.arguments):
+            taken = _RESERVED & self.arguments.keys()
+            raise InvalidArgument(f"no argument of a template may be called {', '.join(taken)}")
+        for place, document in enumerate(self.documents) if self.documents else ():
+            if not isinstance(document, dict):
+                raise InvalidArgument(
+                    f"documents[{place}] is {type(document).__name__}: a document is a dict, as a "
+                    "rule with title and text"
+                )
+        return self
+
+
+class Chat:
+    """One way to render, ready: the template is chosen and compiled, tools are schemas."""
+
+    def __init__(self, templates: ChatTemplates, asked: Asked) -> None:
+        self.templates = templates
+        self.asked = asked.checked()
+        self.chosen: Chosen = templates.get(asked.chat_template, asked.tools)
+        self.tools = tools_as_dicts(asked.tools)
+        self.template: CompiledTemplate = templates.compiled(
+            self.chosen, asked.renderer, strict=asked.strict, limits=asked.limits
+        )
+
+    def request(self, messages: Sequence[Any], *, generation: bool = False) -> RenderRequest:
+        asked = self.asked
+        return RenderRequest(
+            messages=messages,
+            tools=self.tools,
+            documents=asked.documents,
+            add_generation_prompt=asked.add_generation_prompt,
+            continue_final_message=asked.continue_final_message,
+            special_tokens=self.templates.special_tokens,
+            arguments=asked.arguments or {},
+            now=asked.now,
+            profile=asked.profile,
+            generation=generation,
+        )
+
+    def render(self, messages: Sequence[Any], *, generation: bool = False) -> Rendered:
+        return self.template.render(self.request(messages, generation=generation))
+
+
+def apply_chat_template(
+    tok: Tokenizer,
+    conversation: Any,
+    asked: Asked,
+    *,
+    tokenize: bool,
+    sanitize_control_tokens: bool,
+    padding: bool | str,
+    truncation: bool | str,
+    max_length: int | None,
+    return_tensors: str | None,
+    return_dict: bool,
+    return_assistant_tokens_mask: bool,
+    tokenizer_kwargs: Mapping[str, Any] | None,
+) -> Any:
+    masked = return_assistant_tokens_mask
+    if masked and not (return_dict and tokenize):
+        raise InvalidArgument(
+            "return_assistant_tokens_mask=True needs return_dict=True and tokenize=True"
+        )
+    if masked and asked.continue_final_message:
+        raise InvalidArgument("continue_final_message knows no assistant mask")
+    if sanitize_control_tokens and (masked or not tokenize):
+        raise InvalidArgument(
+            "sanitize_control_tokens=True needs tokenize=True, and knows no assistant mask"
+        )
+    templates = tok.chat_templates
+    conversations, batched = as_conversations(conversation)
+    shape = None
+    if tokenize:
+        settings = templates.settings
+        pad = None if settings.pad_token is None else tok.token_to_id(settings.pad_token)
+        shape = Shape.of(
+            settings,
+            padding=padding,
+            truncation=truncation,
+            max_length=max_length,
+            return_tensors=return_tensors,
+            more=tokenizer_kwargs or {},
+            pad_id=pad,
+        )
+    if sanitize_control_tokens:
+        asked, conversations = _marked(tok, templates, asked, conversations)
+    chat = Chat(templates, asked)
+    rendered = [chat.render(messages, generation=masked) for messages in conversations]
+    texts = [item.text for item in rendered]
+    if shape is None:
+        return texts if batched else texts[0]
+    if sanitize_control_tokens:
+        rows = _sanitized(templates.encoder, texts, shape)
+    else:
+        rows = _encoded(templates.encoder, texts)
+    shape.fit(rows)
+    fields = shape.fields(rows)
+    if masked:
+        from .masks import assistant_mask
+
+        fields["assistant_masks"] = [
+            assistant_mask(row.offsets, item.generation)
+            for row, item in zip(rows, rendered, strict=True)
+        ]
+    answer = ChatEncoding(shape.finish(fields, rows, batched=batched))
+    answer.__dict__["texts"] = texts
+    return answer if return_dict else answer["input_ids"]
+
+
+def as_conversations(conversation: Any) -> tuple[list[Sequence[Any]], bool]:
+    """Each conversation, and whether there are several: a list of lists is a batch, and so is one
+    of objects that have `.messages`."""
+    if type(conversation) is list and conversation and type(conversation[0]) is dict:
+        return [conversation], False
+    if isinstance(conversation, str | bytes | Mapping):
+        raise InvalidArgument(f"a conversation is a list, not {type(conversation).__name__}")
+    if hasattr(conversation, "messages"):
+        return [conversation.messages], False
+    items = list(conversation)
+    if not items:
+        raise InvalidArgument("an empty conversation: there is nothing to render")
+    if isinstance(items[0], list | tuple) or hasattr(items[0], "messages"):
+        return [getattr(item, "messages", item) for item in items], True
+    return [items], False
+
+
+def _encoded(encoder: Tokenizer, texts: list[str]) -> list[Row]:
+    if len(texts) == 1:
+        encodings = [encoder.encode(texts[0], add_special_tokens=False)]
+    else:
+        encodings = list(encoder.encode_batch(texts, add_special_tokens=False))
+    return [Row(encoding.ids, encoding) for encoding in encodings]
+
+
+def _marked(
+    tok: Tokenizer, templates: ChatTemplates, asked: Asked, conversations: list[Sequence[Any]]
+) -> tuple[Asked, list[Sequence[Any]]]:
+    """The same request, with every control token in it between marks."""
+    from .sanitize import control_tokens, mark
+
+    source = templates.get(asked.chat_template, asked.tools).source
+    control = control_tokens(tok, source, templates.settings.control_tokens)
+    marked = asked._replace(
+        tools=mark(tools_as_dicts(asked.tools), control),
+        documents=mark(asked.documents, control),
+        arguments=mark(dict(asked.arguments or {}), control),
+    )
+    return marked, [mark(list(messages), control) for messages in conversations]
+
+
+def _sanitized(encoder: Tokenizer, texts: list[str], shape: Shape) -> list[Row]:
+    from .sanitize import encode_marked
+
+    if "offset_mapping" in shape.extras:
+        raise InvalidArgument("sanitize_control_tokens=True knows no offsets")
+    return [Row(encode_marked(encoder, text), None) for text in texts]

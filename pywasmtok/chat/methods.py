@@ -1,0 +1,142 @@
+"""What a tokenizer offers for conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from ..tokenizer import Tokenizer
+    from .capabilities import ChatCapabilities
+    from .contract import Profile, TemplateLimits
+    from .renderers import Rendering
+    from .session import ChatSession
+    from .templates import ChatTemplates, TemplateLike
+
+__all__ = ["ChatMethods"]
+
+
+class ChatMethods:
+    """Mixed into `Tokenizer`; docs/chat.md is the guide."""
+
+    _chat: ChatTemplates | None = None
+
+    def apply_chat_template(  # noqa: PLR0917  # the order is that of transformers
+        self,
+        conversation: Any,
+        tools: Sequence[Any] | None = None,
+        documents: Sequence[Any] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        tokenize: bool = True,
+        sanitize_control_tokens: bool = False,
+        padding: bool | str = False,
+        truncation: bool | str = False,
+        max_length: int | None = None,
+        return_tensors: str | None = None,
+        return_dict: bool = True,
+        return_assistant_tokens_mask: bool = False,
+        tokenizer_kwargs: Mapping[str, Any] | None = None,
+        *,
+        now: datetime | None = None,
+        profile: Profile = "hf-5",
+        renderer: Rendering = None,
+        strict: bool = True,
+        limits: TemplateLimits | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A conversation, or several, as the model was trained to read it: parameters and defaults
+        are those of transformers 5.23, and so are text, ids and masks.
+
+        return_tensors  "np": arrays; "buffer": ids as memoryviews of u32
+        now             what `strftime_now` tells; None: the clock
+        profile         whose habits: "hf-5" or "hf-4.57"
+        renderer        "sandbox", or "minijinja" for templates of the program's own. A template
+                        that comes with the call is always rendered in the sandbox
+        strict          False: what cannot be rendered exactly is a warning
+        limits          bounds on templates and their work
+        kwargs          variables of the template
+        """
+        from .face import Asked, apply_chat_template
+
+        return apply_chat_template(
+            cast("Tokenizer", self),
+            conversation,
+            Asked(
+                tools=tools,
+                documents=documents,
+                chat_template=chat_template,
+                add_generation_prompt=add_generation_prompt,
+                continue_final_message=continue_final_message,
+                now=now,
+                profile=profile,
+                renderer=renderer,
+                strict=strict,
+                limits=limits,
+                arguments=kwargs,
+            ),
+            tokenize=tokenize,
+            sanitize_control_tokens=sanitize_control_tokens,
+            padding=padding,
+            truncation=truncation,
+            max_length=max_length,
+            return_tensors=return_tensors,
+            return_dict=return_dict,
+            return_assistant_tokens_mask=return_assistant_tokens_mask,
+            tokenizer_kwargs=tokenizer_kwargs,
+        )
+
+    def encode_chat(self, messages: Sequence[Any], **arguments: Any) -> Any:
+        """Ids of a conversation in which nothing that a message says becomes a control token, with
+        the span of each message and the assistant mask; see `pywasmtok.chat.encode`."""
+        from .encode import encode_chat
+
+        return encode_chat(cast("Tokenizer", self), messages, **arguments)
+
+    def chat_session(self, **arguments: Any) -> ChatSession:
+        """A conversation that grows: only what is new is rendered and encoded, where that is
+        proven to be the same."""
+        from .session import ChatSession
+
+        return ChatSession(cast("Tokenizer", self), **arguments)
+
+    def get_chat_template(
+        self, chat_template: str | None = None, tools: Sequence[Any] | None = None
+    ) -> str:
+        """The source of the template that a call with these arguments would render."""
+        return self.chat_templates.get(chat_template, tools).source
+
+    @property
+    def chat_template(self) -> str | dict[str, str] | Callable[..., str] | None:
+        """A template, several by name, a function that was set, or None."""
+        return self.chat_templates.stated
+
+    def set_chat_template(self, template: TemplateLike | None) -> None:
+        """From now on this template, its path, templates by name, or a function that writes the
+        text; None: the model's own again. Copies of this tokenizer made later have it, too."""
+        from .sources import RUN_TIME
+        from .templates import place_of
+
+        tok = cast("Tokenizer", self)
+        tok.recipe = tok.recipe._replace(chat_template=place_of(RUN_TIME, template))
+        self._chat = None
+
+    @property
+    def chat_capabilities(self) -> ChatCapabilities:
+        """What the template does with roles, tools, reasoning and parts of messages: found out by
+        rendering."""
+        from .capabilities import capabilities_of
+
+        return capabilities_of(self.chat_templates)
+
+    @property
+    def chat_templates(self) -> ChatTemplates:
+        """The templates, and who states them."""
+        known = self._chat
+        if known is None:
+            from .templates import ChatTemplates
+
+            known = self._chat = ChatTemplates.of(cast("Tokenizer", self))
+        return known

@@ -1,0 +1,305 @@
+"""The renderer for templates from anywhere: WebAssembly, with bounds on memory, stack and time."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import count
+from typing import Any, Final
+
+from .._host import refuse_subinterpreter
+from .._host import template_abi as abi
+from .._host.status import lone_surrogate
+from .._host.template_instance import HEADER, NotPlain, TemplateInstance
+from .._host.template_pool import TemplatePool, pool
+from ..errors import CoreTrap, InvalidArgument
+from .contract import Origin, Rendered, RenderRequest, TemplateLimits
+from .plain import pack, pack_plain
+
+__all__ = [
+    "RESERVED",
+    "Prepared",
+    "SandboxRenderer",
+    "SandboxTemplate",
+    "Translated",
+    "contents",
+    "prepare",
+    "refuse_reserved",
+    "renderer",
+    "translate",
+]
+
+# Nobody from outside replaces what a template is asked to render, or the template.
+RESERVED: Final = frozenset(
+    {
+        "add_generation_prompt",
+        "chat_template",
+        "continue_final_message",
+        "conversation",
+        "documents",
+        "messages",
+        "return_assistant_tokens_mask",
+        "tokenize",
+        "tools",
+    }
+)
+
+_WORD: Final = 0xFFFF_FFFF
+# The last word of a header.
+_SIZE: Final = struct.Struct("<I").pack
+_NO_TIME: Final = [0] * 9
+_COMPILED: Final = 256
+_numbers: Final = count(1)
+
+
+class SandboxTemplate:
+    """A template that every instance of the renderer compiles when it first renders it."""
+
+    def __init__(self, source: str, strict: bool, limits: TemplateLimits) -> None:
+        self.source = source
+        self._limits = limits
+        self._bytes = _utf8(source, "chat_template")
+        self._strict = strict
+        self._bounds = _bounds(limits)
+        # Under this number instances know it.
+        self._number = next(_numbers)
+        # Only these ask for the time.
+        self._asks_for_time = "strftime_now" in source
+        # The beginnings of headers by their flags.
+        self._heads: dict[int, bytes] = {}
+        self.warnings = tuple(pool(limits.memory).run(self._first))
+
+    def render(self, request: RenderRequest) -> Rendered:
+        packed = pack(contents(request))
+        try:
+            return self._rendered(request, packed)
+        except NotPlain:
+            pass
+        try:
+            return self._rendered(request, pack_plain(contents(request)))
+        except NotPlain as refused:
+            raise CoreTrap(f"the renderer refuses plain data: {refused}") from None
+
+    def _rendered(self, request: RenderRequest, packed: bytes) -> Rendered:
+        flags, field = _habits(request)
+        extra = request.generation or request.origins
+        if request.origins:
+            flags |= abi.FLAG_ORIGINS
+        if field or self._asks_for_time:
+            zone, time = b"", _NO_TIME
+            if self._asks_for_time:
+                flags, zone, time = _clock(request.now, flags)
+            header = HEADER.pack(flags, *self._bounds, *time, len(field), len(packed))
+            content = b"".join((header, zone, field, packed))
+        else:
+            head = self._heads.get(flags) or self._head(flags)
+            content = head + _SIZE(len(packed)) + packed
+        answer: Rendered = pool(self._limits.memory).run(self._work, content, extra)
+        return answer
+
+    def _head(self, flags: int) -> bytes:
+        """A header without the time, up to the length of what follows."""
+        whole = HEADER.pack(flags, *self._bounds, *_NO_TIME, 0, 0)
+        head = self._heads[flags] = whole[: -len(_SIZE(0))]
+        return head
+
+    def _work(self, instance: TemplateInstance, content: bytes, extra: bool) -> Rendered:
+        instance.begin(self._limits.deadline)
+        if not instance.knows(self._number):
+            self._compile(instance)
+        text = instance.render(self._number, content)
+        return _with_spans(text, instance) if extra else Rendered(text)
+
+    def _compile(self, instance: TemplateInstance) -> list[str]:
+        flags = abi.FLAG_STRICT if self._strict else 0
+        header = [flags, *self._bounds, *_NO_TIME, 0, len(self._bytes)]
+        return _warnings(json.loads(instance.compile(self._number, header, self._bytes)))
+
+    def _first(self, instance: TemplateInstance) -> list[str]:
+        instance.begin(self._limits.deadline)
+        return self._compile(instance)
+
+
+class SandboxRenderer:
+    name = "sandbox"
+
+    def compile(
+        self, source: str, *, strict: bool = True, limits: TemplateLimits | None = None
+    ) -> SandboxTemplate:
+        refuse_subinterpreter()
+        return _compiled(source, strict, limits or TemplateLimits())
+
+
+_renderer: Final = SandboxRenderer()
+
+
+def renderer() -> SandboxRenderer:
+    """The one of this process: its templates are compiled once."""
+    return _renderer
+
+
+@lru_cache(_COMPILED)
+def _compiled(source: str, strict: bool, limits: TemplateLimits) -> SandboxTemplate:
+    return SandboxTemplate(source, strict, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A template in the words of the Python package `minijinja`."""
+
+    source: str
+    generation: bool
+    """Whether there are generation blocks."""
+    warnings: Sequence[str]
+
+
+def translate(
+    source: str, *, strict: bool = True, limits: TemplateLimits | None = None
+) -> Translated:
+    limits = limits or TemplateLimits()
+    content = _utf8(source, "chat_template")
+    flags = abi.FLAG_STRICT if strict else 0
+    header = [flags, *_bounds(limits), *_NO_TIME, 0, len(content)]
+    text, notes = _text("tpl_translate", limits, header, content)
+    return Translated(text, bool(notes["generation"]), _warnings(notes["warnings"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The variables of a template, and what is left to do after a render elsewhere."""
+
+    variables: dict[str, Any]
+    final: str | None
+    _limits: TemplateLimits
+
+    def finish(self, text: str) -> str:
+        """Cuts the text behind the message that is continued, if one is."""
+        if self.final is None:
+            return text
+        field, content = self.final.encode(), _utf8(text, "the rendered text")
+        header = [0, *_bounds(self._limits), *_NO_TIME, len(field), len(content)]
+        return _text("tpl_cut", self._limits, header, field, content)[0]
+
+
+def prepare(request: RenderRequest, source: str, limits: TemplateLimits | None = None) -> Prepared:
+    """What a template with this source would be given, as plain Python data."""
+    limits = limits or TemplateLimits()
+    flags, field = _habits(request)
+    behind = _utf8(source, "chat_template")
+
+    def attempt(packed: bytes) -> Prepared:
+        header = [flags, *_bounds(limits), *_NO_TIME, len(field), len(packed)]
+        text, notes = _text("tpl_prepare", limits, header, field, packed, behind)
+        return Prepared(json.loads(text), notes["final"], limits)
+
+    try:
+        return attempt(pack(contents(request)))
+    except NotPlain:
+        return attempt(pack_plain(contents(request)))
+
+
+def contents(request: RenderRequest) -> dict[str, Any]:
+    """The request as the renderer takes it; its values are those of the caller."""
+    arguments = request.arguments
+    if arguments:
+        refuse_reserved(arguments)
+    messages, tools, documents = request.messages, request.tools, request.documents
+    return {
+        "messages": messages if isinstance(messages, list) else list(messages),
+        "tools": tools if tools is None or isinstance(tools, list) else list(tools),
+        "documents": documents,
+        "add_generation_prompt": request.add_generation_prompt,
+        "arguments": arguments if isinstance(arguments, dict) else dict(arguments),
+        "special": _dict(request.special_tokens),
+    }
+
+
+def refuse_reserved(arguments: Any) -> None:
+    taken = RESERVED.intersection(arguments)
+    if taken:
+        raise InvalidArgument(
+            f"an argument of a template cannot be named {', '.join(sorted(taken))}",
+            hint="These are parameters of the call itself",
+        )
+
+
+def _dict(mapping: Any) -> dict[str, Any]:
+    return mapping if isinstance(mapping, dict) else dict(mapping)
+
+
+def _bounds(limits: TemplateLimits) -> list[int]:
+    sizes = limits.source, limits.chain, limits.branches, limits.nesting, limits.depth
+    fuel = min(limits.fuel, (1 << 64) - 1)
+    words = [min(size, _WORD) for size in (*sizes, limits.output)]
+    return [*words, fuel & _WORD, fuel >> 32]
+
+
+def _habits(request: RenderRequest) -> tuple[int, bytes]:
+    """Flags, and the name of the field that is continued."""
+    flags = abi.FLAG_PACKED
+    if request.profile == "hf-4.57":
+        flags |= abi.FLAG_HF_4_57
+    if request.generation:
+        flags |= abi.FLAG_GENERATION
+    wanted = request.continue_final_message
+    if not wanted:
+        return flags, b""
+    field = _utf8(wanted, "continue_final_message") if isinstance(wanted, str) else b""
+    return flags | abi.FLAG_CONTINUES, field
+
+
+def _clock(now: datetime | None, flags: int) -> tuple[int, bytes, list[int]]:
+    now = now or datetime.now()
+    offset = now.utcoffset()
+    zone = b"" if offset is None else _utf8(now.tzname() or "", "now")
+    seconds = 0 if offset is None else round(offset.total_seconds())
+    flags |= abi.FLAG_CLOCK | (0 if offset is None else abi.FLAG_ZONE)
+    date = [now.year, now.month, now.day, now.hour, now.minute, now.second, now.microsecond]
+    return flags, zone, [*date, seconds & _WORD, len(zone)]
+
+
+def _with_spans(text: str, instance: TemplateInstance) -> Rendered:
+    answer = instance.answer()
+    pairs = zip(answer.spans[::2], answer.spans[1::2], strict=True)
+    rows = json.loads(answer.origins) if answer.origins else []
+    origins = tuple(Origin(start, end, tuple(path)) for start, end, path in rows)
+    return Rendered(text, tuple(pairs), origins)
+
+
+def _text(
+    function: str, limits: TemplateLimits, header: list[int], *parts: bytes
+) -> tuple[str, Any]:
+    """The text that a function without a template gives, and its notes."""
+    refuse_subinterpreter()
+
+    def work(instance: TemplateInstance) -> tuple[str, Any]:
+        instance.begin(limits.deadline)
+        text = instance.text(function, header, *parts)
+        notes = instance.answer().notes
+        return text, json.loads(notes) if notes else None
+
+    return _pool(limits).run(work)
+
+
+def _pool(limits: TemplateLimits) -> TemplatePool:
+    return pool(limits.memory)
+
+
+def _warnings(notes: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{note['message']} (line {note['line']}, column {note['column']} of the template)"
+        if note["line"]
+        else str(note["message"])
+        for note in notes
+    ]
+
+
+def _utf8(text: str, path: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as found:
+        raise lone_surrogate(text, found, path) from None

@@ -1,0 +1,216 @@
+"""The chat templates of one tokenizer: which there are, and which of them a call means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InvalidArgument, InvalidFile, TokenizerClosed, TokenizerError
+from .contract import CompiledTemplate, TemplateLimits
+from .renderers import Rendering, by_function, choose
+from .settings import Settings, settings_of, special_tokens_map
+from .sources import DEFAULT, TemplatePlace, of_gguf, of_value
+
+if TYPE_CHECKING:
+    from ..sources import SourceLike
+    from ..tokenizer import Tokenizer
+    from .capabilities import ChatCapabilities
+
+__all__ = ["ChatTemplates", "Chosen", "TemplateLike", "place_of", "text_or_file"]
+
+TemplateLike = (
+    str | os.PathLike[str] | Mapping[str, str] | Sequence[Mapping[str, str]] | Callable[..., str]
+)
+
+
+# Ways to compile a tokenizer's own templates; who has more of them waits a little longer.
+_KEPT = 32
+
+
+class Chosen(NamedTuple):
+    source: str
+    place: TemplatePlace | None
+    """None: the template came with the call."""
+
+    def compile(
+        self, rendering: Rendering, *, strict: bool, limits: TemplateLimits | None
+    ) -> CompiledTemplate:
+        place = self.place
+        if place is not None and place.render is not None:
+            return by_function(place.render)
+        # Whoever may name a template in a request must not choose where it runs.
+        rendering = rendering if place is not None else None
+        own = place is not None and place.of_operator
+        return choose(rendering, of_operator=own).compile(self.source, strict=strict, limits=limits)
+
+
+class ChatTemplates:
+    """What is known of a tokenizer's templates, and of what stands beside it."""
+
+    def __init__(self, tok: Tokenizer, places: tuple[TemplatePlace, ...]) -> None:
+        recipe = tok.recipe
+        self.places = places
+        self.file_format = tok.format
+        self.source = recipe.source
+        self.beside = recipe.sidecars
+        self.special_tokens = special_tokens_map(tok.special_tokens, recipe.sidecars)
+        self.settings: Settings = settings_of(tok, recipe.sidecars)
+        self.encoder = without_limits(tok)
+        self.capabilities: ChatCapabilities | None = None
+        self._compiled: dict[Any, CompiledTemplate] = {}
+
+    @classmethod
+    def of(cls, tok: Tokenizer) -> ChatTemplates:
+        if tok.closed:
+            raise TokenizerClosed("this tokenizer is closed", source=tok.source)
+        recipe = tok.recipe
+        stated = () if recipe.chat_template is None else (recipe.chat_template,)
+        return cls(tok, (*stated, *recipe.sidecars.template_places, *_inside(tok)))
+
+    @property
+    def place(self) -> TemplatePlace | None:
+        return self.places[0] if self.places else None
+
+    @property
+    def stated(self) -> str | dict[str, str] | Callable[..., str] | None:
+        """As transformers states it: a text, a dict of texts, or None."""
+        place = self._readable()
+        if place is None:
+            return None
+        if place.render is not None:
+            return place.render
+        return dict(place.templates) if place.named else place.templates[DEFAULT]
+
+    def get(self, chat_template: str | None, tools: object) -> Chosen:
+        """With several templates `chat_template` may be the name of one; else it is a template.
+        Without it, `tool_use` where there are tools, or `default`."""
+        if not (chat_template is None or isinstance(chat_template, str)):
+            raise InvalidArgument(
+                f"chat_template is a template or a name, not {type(chat_template).__name__}"
+            )
+        place = self._readable()
+        if place is None or not place.named:
+            if chat_template is not None:
+                return Chosen(chat_template, None)
+            if place is None:
+                raise self.none()
+            return Chosen(place.templates.get(DEFAULT, ""), place)
+        if chat_template is not None:
+            known = place.templates.get(chat_template)
+            return Chosen(chat_template, None) if known is None else Chosen(known, place)
+        for name in ("tool_use", DEFAULT) if tools is not None else (DEFAULT,):
+            if name in place.templates:
+                return Chosen(place.templates[name], place)
+        raise InvalidArgument(
+            f"{place.place} states several chat templates and no default: "
+            f"{', '.join(sorted(place.templates))}",
+            source=self.source,
+            hint="chat_template= takes one of these names",
+        )
+
+    def compiled(
+        self,
+        chosen: Chosen,
+        rendering: Rendering = None,
+        *,
+        strict: bool = True,
+        limits: TemplateLimits | None = None,
+    ) -> CompiledTemplate:
+        """The template, ready. The tokenizer's own are found by their name the next time; what came
+        with a call is kept by its renderer, within bounds."""
+        place = chosen.place
+        if place is None:
+            return chosen.compile(rendering, strict=strict, limits=limits)
+        key = (chosen.source, rendering, strict, limits)
+        known = self._compiled.get(key)
+        if known is None:
+            known = chosen.compile(rendering, strict=strict, limits=limits)
+            if len(self._compiled) < _KEPT:
+                self._compiled[key] = known
+        return known
+
+    def _readable(self) -> TemplatePlace | None:
+        place = self.place
+        if place is not None and place.problem is not None:
+            raise InvalidFile(f"the chat template cannot be read: {place.problem}")
+        return place
+
+    def none(self) -> TokenizerError:
+        from .formats import no_template
+
+        return no_template(self.file_format, self.beside, self.source)
+
+
+def place_of(place: str, template: TemplateLike | None) -> TemplatePlace | None:
+    """What a program gives in place of the model's own template. None stays None."""
+    if template is None:
+        return None
+    if callable(template):
+        return TemplatePlace(place, {}, render=template)
+    if isinstance(template, str | os.PathLike):
+        return TemplatePlace(place, {DEFAULT: text_or_file(template)})
+    found = of_value(place, template)
+    if found is None:
+        raise InvalidArgument(
+            f"no template in this {type(template).__name__}",
+            hint="A template is a text, a path, a dict of texts by name, or a function",
+        )
+    return found
+
+
+def text_or_file(template: SourceLike) -> str:
+    """A path is read; a str is a path if there is a file of that name, and a template otherwise."""
+    from ..sources.sidecars import read_template
+
+    if not isinstance(template, str):
+        return read_template(template)
+    # What has a brace or a line break in it is a template, whatever files there are.
+    if any(mark in template for mark in "{}\n") or not template:
+        return template
+    try:
+        found = os.path.lexists(template)
+    except ValueError:
+        found = False
+    if found or template.endswith((".jinja", ".jinja2", ".j2")):
+        return read_template(template)
+    return template
+
+
+def _inside(tok: Tokenizer) -> tuple[TemplatePlace, ...]:
+    """What the tokenizer's own file holds."""
+    if tok.format != "gguf":
+        return ()
+    from ..backends.core import CoreBackend
+
+    served = tok.core_backend
+    recipe = tok.recipe
+    core = served or CoreBackend.load(
+        recipe.data, build=None, source=recipe.source, options=recipe.load
+    )
+    try:
+        found = of_gguf(core.info.get("chat_templates", ()))
+    finally:
+        if served is None:
+            core.close()
+    return () if found is None else (found,)
+
+
+def without_limits(tok: Tokenizer) -> Tokenizer:
+    """transformers switches off the truncation and the padding that a tokenizer.json states; so the
+    same file, where it states any, is loaded once more without them."""
+    if tok.format != "tokenizer.json":
+        return tok
+    core = tok.core_backend
+    if core is not None and core.info["truncation"] is None and core.info["padding"] is None:
+        return tok
+    import json
+
+    recipe: Any = tok.recipe
+    whole = json.loads(bytes(recipe.data))
+    if whole.get("truncation") is None and whole.get("padding") is None:
+        return tok
+    from ..factory import from_recipe
+
+    data = json.dumps({**whole, "truncation": None, "padding": None}).encode()
+    return from_recipe(recipe._replace(data=data))

@@ -1,0 +1,100 @@
+"""What the fuzzers and the matrix found: the smallest case of each, against the live reference."""
+
+from __future__ import annotations
+
+import pytest
+
+from pywasmtok.chat.contract import RenderRequest
+
+from .environment import needs_reference, renderer
+
+pytestmark = needs_reference
+
+MACRO = "{% macro m(a, b=1) %}[{{ b }}]{% endmacro %}"
+ARGUMENTS = {"d": {"a": 1, "k": 2}, "l": ["x", "y"], "big": 2**63}
+
+
+def outcomes(source: str) -> tuple[object, object]:
+    from tools.chat.outcomes import Case, observe
+    from tools.chat.reference import Reference
+
+    case = Case(source, RenderRequest([{"role": "user", "content": "Hi"}], arguments=ARGUMENTS))
+    return observe(Reference(), case), observe(renderer("sandbox"), case)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ 0 / big }}",
+        # Views and generators have no index.
+        "{{ d.items()[0] }}|{{ d.items().0 }}|{{ (l|map('upper'))[0] }}",
+        # 1, 1.0 and True are one key.
+        "{{ {1: 'a', 'k': none}[true] }}{{ {true: 'a'}[1.0] }}{{ {d.a: 1, 1: 2, true: 3} }}",
+        # A namespace equals itself only, and has no order.
+        "{% set n = namespace(a=1) %}{{ n == n }}{{ n == namespace(a=1) }}{{ n in [n] }}",
+        "{% set n = namespace(a=1) %}{{ [n, namespace(a=1), n]|unique|list|length }}",
+        "{{ [namespace(a=1), namespace(a=1)]|sort }}",
+        "{% set ns = namespace() %}{% set ns._a = 1 %}{{ ns._a }}",
+        # The names of a macro's parameters are a tuple, under whatever name it is called.
+        MACRO + "{{ m.arguments }}{{ m['arguments'] }}{{ m|attr('arguments') }}",
+        MACRO + "{% set f = m %}{{ f.arguments }}{{ [m]|map(attribute='arguments')|list }}",
+        "{{ {l: 1} }}",
+        "{{ {d: 1} }}",
+        "{{ {(1, l): 1} }}",
+        "{% set x = {'a'.split(): 1} %}",
+        "{{ d|tojson(true, l) }}",
+        "{{ 1|tojson(true, [1]) }}",
+        "{{ 0.25 ** 1.5 }} {{ 4 ** -2 }} {{ 2 ** 0.5 }}",
+    ],
+)
+def test_is_the_reference(source: str) -> None:
+    from tools.chat.outcomes import compare
+
+    expected, found = outcomes(source)
+    assert compare(expected, found) == "equal", f"{expected}\n{found}"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("source", "feature"),
+    [
+        # jinja2 folds these into an undefined value, if all around them is constant, too.
+        ("{{ {'a': 1}[:1] }}", "a slice of constants"),
+        ("{{ none[1:] }}", "a slice of constants"),
+        ("{{ 'abc'['a':] }}", "a slice of constants"),
+        (
+            "{% set n = namespace() %}{% set n._a %}x{% endset %}",
+            "an attribute with an underscore of a namespace",
+        ),
+        # Walking over `loop` takes the items from the loop.
+        ("{% for x in l %}{{ 1 in loop }}{% endfor %}", "loop"),
+        ("{% for x in l %}{{ loop|list }}{% endfor %}", "loop"),
+        # The last digit is another one in another C library.
+        ("{{ 2.5 ** 2.5 }}", "power"),
+    ],
+)
+def test_is_refused_by_name(source: str, feature: str) -> None:
+    _, found = outcomes(source)
+    assert (found.kind, found.feature) == ("refused", feature)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "{% set f = m %}{{ f(1, u) }}",
+        "{{ [m][0](1, b=u) }}",
+        "{% for f in [m] %}{{ f(1, l[7]) }}{% endfor %}",
+        "{% macro g(f) %}{{ f(1, u) }}{% endmacro %}{{ g(m) }}",
+        "{% set ns = namespace(f=m) %}{{ ns.f(1, u) }}",
+        "{% set f = m %}{{ f(*l) }}",
+        "{% if u %}{% macro m(a, b) %}{{ b }}{% endmacro %}{% endif %}{{ m(1, u) }}",
+    ],
+)
+def test_an_undefined_argument_of_a_macro_under_another_name(call: str) -> None:
+    _, found = outcomes(MACRO + call)
+    assert found.kind == "refused"  # type: ignore[attr-defined]
+    assert "macro with defaults" in str(found)
+
+
+def test_a_macro_under_another_name_with_arguments_that_are_defined() -> None:
+    expected, found = outcomes(MACRO + "{% set f = m %}{{ f(1) }}{{ f(1, 2) }}{{ m(1, u) }}")
+    assert str(expected) == str(found)
