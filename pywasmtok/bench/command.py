@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..errors import LoadError
+from ..errors import LoadError, SourceNotFound
 from . import compare, machine, tables
 from .files import TokenizerFile, label
 from .groups import GROUPS
@@ -62,6 +62,7 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
         folder = Path(temporary)
         files = _read_all(options.tokenizer or [DEMO], folder)
         setup = Setup(files[0], plan, tuple(record.builds), tuple(_list(options.only)))
+        setup = replace(setup, templates=_templates(options.templates))
         setup = prepare_texts(setup, folder, _progress)
         run_all(record, setup, files, options.groups, _progress)
     after = machine.describe()["load_average"]
@@ -79,6 +80,16 @@ def _read_all(sources: Sequence[str], folder: Path) -> list[TokenizerFile]:
             name = f"{name}-{number + 1}"
         files.append(TokenizerFile.read(source, folder / str(number), name))
     return files
+
+
+def _templates(sources: Sequence[str]) -> tuple[Path, ...]:
+    found: list[Path] = []
+    for source in map(Path, sources):
+        inside = sorted(source.glob("*.jinja")) if source.is_dir() else [source]
+        if not inside or not inside[0].is_file():
+            raise SourceNotFound("no chat template", source=str(source))
+        found += inside
+    return tuple(found)
 
 
 def _plain(value: object) -> object:
@@ -147,6 +158,13 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         action="append",
         metavar="SOURCE",
         help=f"path, folder or name; may be repeated; default: {DEMO}",
+    )
+    add(
+        "--templates",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a chat template, or a folder of *.jinja; may be repeated; default: an own one",
     )
     add("--groups", type=_names(GROUPS), default=list(GROUPS), metavar="A,B", help="default: all")
     add("--corpora", type=_names(CORPORA), metavar="A,B", help=f"of {', '.join(CORPORA)}")

@@ -14,7 +14,17 @@ from .. import __version__
 
 __all__ = ["describe", "one_core", "versions"]
 
-LIBRARIES = ("wasmtime", "tokenizers", "tiktoken", "fastokens", "gigatoken", "numpy")
+LIBRARIES = (
+    "wasmtime",
+    "tokenizers",
+    "tiktoken",
+    "fastokens",
+    "gigatoken",
+    "numpy",
+    "transformers",
+    "jinja2",
+    "minijinja",
+)
 
 
 def describe() -> dict[str, Any]:

@@ -15,11 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from .chats import Chat
 from .libraries import Call, Library
 from .rows import EQUAL, UNCHECKED, WRONG
 
 __all__ = [
     "CPU",
+    "REFERENCE",
     "WALL",
     "Contender",
     "LibraryFailedError",
@@ -119,6 +121,8 @@ def copies(inputs: Sequence[Any]) -> list[Any]:
 def copy(one: Any) -> Any:
     if isinstance(one, str):
         return one.encode().decode()
+    if isinstance(one, Chat):
+        return one.copy()
     if isinstance(one, list) and one and isinstance(one[0], str):
         return copies(one)
     return one

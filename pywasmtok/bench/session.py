@@ -28,6 +28,8 @@ class Setup:
     only: tuple[str, ...] = ()
     texts: Mapping[str, Path] = field(default_factory=dict)
     """By corpus: a file of text that is ready."""
+    templates: tuple[Path, ...] = ()
+    """Chat templates of the user's."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -36,6 +38,7 @@ class Setup:
             "builds": self.builds,
             "only": self.only,
             "texts": {name: str(path) for name, path in self.texts.items()},
+            "templates": [str(path) for path in self.templates],
         }
 
     @staticmethod
@@ -51,6 +54,7 @@ class Setup:
             tuple(setup["builds"]),
             tuple(setup["only"]),
             {name: Path(path) for name, path in setup["texts"].items()},
+            tuple(map(Path, setup["templates"])),
         )
 
 

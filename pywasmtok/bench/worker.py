@@ -16,6 +16,7 @@ from typing import Any
 from . import machine
 from .groups import GROUPS
 from .groups.adversarial import in_child as hostile
+from .groups.chat import in_child as chat
 from .groups.load import in_child as load
 from .libraries import libraries, names_of
 from .measure import LibraryFailedError
@@ -50,7 +51,7 @@ def group(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"failed": failure.name, "why": str(failure)}
 
 
-TASKS: Mapping[str, Task] = {"group": group, "hostile": hostile, "load": load}
+TASKS: Mapping[str, Task] = {"group": group, "hostile": hostile, "load": load, "chat": chat}
 
 
 def main() -> int:

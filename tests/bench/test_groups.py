@@ -28,7 +28,7 @@ IN_CHILDREN = [name for name, group in GROUPS.items() if group.own_children]
 
 
 def test_there_are_the_groups_that_were_asked_for() -> None:
-    assert len(GROUPS) == 15
+    assert len(GROUPS) == 18
 
 
 @pytest.mark.parametrize("group", IN_TURNS)
@@ -84,6 +84,28 @@ def test_loading_and_memory_run_in_processes(setup: Setup) -> None:
         return
     states = {row.case["of"] for row in rows_of(setup, "memory", []) if row.library == "portable"}
     assert len(states) == 4
+
+
+@pytest.mark.parametrize("group", ["chat-compile", "chat-render", "chat-encode"])
+def test_chats_are_rendered_without_other_templates(group: str, setup: Setup) -> None:
+    absent: list[str] = []
+    rows = list(rows_of(replace(setup, only=()), group, absent))
+    assert {row.case["template"] for row in rows} == {"own"}
+    names = {row.library for row in rows}
+    assert {"portable", "hf"} <= names or group == "chat-compile", absent
+    assert {row.library for row in rows if row.ids == "wrong"} <= {"minijinja"}
+
+
+def test_templates_of_the_user_are_rendered_and_wrong_texts_found(
+    setup: Setup, tmp_path: Path
+) -> None:
+    # minijinja prints numbers and lists in its own way.
+    path = tmp_path / "odd.jinja"
+    path.write_text("{{ 1.0e30 }}{{ messages[0].content }}{{ [none, true] }}", encoding="utf-8")
+    setup = replace(setup, only=("portable", "hf", "minijinja"), templates=(path,))
+    rows = [row for row in rows_of(setup, "chat-render", []) if row.case["template"] == "odd"]
+    verdicts = {(row.library, row.ids) for row in rows}
+    assert verdicts == {("portable", "equal"), ("hf", "equal"), ("minijinja", "wrong")}
 
 
 def test_a_child_that_takes_too_long_is_stopped(setup: Setup) -> None:

@@ -10,6 +10,7 @@ from ..session import Bench
 from . import (
     adversarial,
     batch,
+    chat,
     concurrent,
     concurrent_streaming,
     decode,
@@ -62,5 +63,10 @@ GROUPS: Mapping[str, Group] = {
     "adversarial": Group(
         "texts without a place to cut, 64 KB to 16 MB", adversarial.run, own_children=True
     ),
+    "chat-compile": Group("chat templates made ready", chat.compiling, own_children=True),
+    "chat-render": Group(
+        "conversations to text", chat.rendering, own_children=True, gives_text=True
+    ),
+    "chat-encode": Group("conversations to ids", chat.encoding, own_children=True),
     "load": Group("time to a tokenizer: first, second, clone", load.times, own_children=True),
 }
