@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+JAVASCRIPT = ROOT / "adapters" / "js"
 
 
-def block(language: str) -> str:
-    found = re.search(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def block(language: str, text: str = README) -> str:
+    found = re.search(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]
 
@@ -45,6 +49,24 @@ def test_the_worked_adapter_works(tmp_path: Path) -> None:
     assert not any("fail" in counts for counts in counted.values())
 
 
+@pytest.mark.skipif(
+    shutil.which("node") is None or not (ROOT.parent / "pywasmtok" / "core").is_dir(),
+    reason="needs Node and the cores of the repository around",
+)
+def test_the_javascript_works(tmp_path: Path) -> None:
+    code = block("js", (JAVASCRIPT / "README.md").read_text(encoding="utf-8"))
+    script = tmp_path / "example.mjs"
+    # The example stands beside the modules that it names.
+    own = re.sub(r'from "\./', f'from "{JAVASCRIPT.as_uri()}/', code)
+    own = own.replace("import.meta.url", json.dumps(f"{JAVASCRIPT.as_uri()}/README.md"))
+    script.write_text(own, encoding="utf-8")
+    done = subprocess.run(["node", str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"console\.log\(.*\); // (.*)", code)
+    assert len(said) == 2
+    assert done.stdout.splitlines() == said
+
+
 def test_every_command_of_the_readme_exists() -> None:
     said = set(re.findall(r"tokconf ([a-z]+) -", README)) | {"setup", "list", "diff"}
     done = subprocess.run(
@@ -56,3 +78,18 @@ def test_every_command_of_the_readme_exists() -> None:
     )
     for command in said:
         assert command in done.stdout
+
+
+def test_the_table_is_that_of_the_newest_report() -> None:
+    newest = max((ROOT / "reports").iterdir())
+    assert f"reports/{newest.name}/report.md" in README
+    counted = {}
+    for name, areas in json.loads((newest / "report.json").read_text())["matrix"].items():
+        outcomes = ("pass", "xfail", "skip")
+        counted[name] = [sum(one.get(kind, 0) for one in areas.values()) for kind in outcomes]
+    said = {}
+    row = r"^\| (`.*`) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$"
+    for names, *numbers in re.findall(row, README, re.MULTILINE):
+        for name in re.findall(r"`([^`]+)`", names):
+            said[name] = [int(number.replace(",", "")) for number in numbers]
+    assert said == counted

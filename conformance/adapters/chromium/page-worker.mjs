@@ -1,4 +1,5 @@
 import { Core } from "./host.mjs";
+import { Renderer } from "./templates.mjs";
 import { Server } from "./serve.mjs";
 
 const build = new URLSearchParams(location.search).get("build");
@@ -10,7 +11,8 @@ const bytes = async (address) => {
 const wasm = await bytes(`/${build}.wasm`);
 const about = { name: "pywasmtok", version: "", language: "JavaScript", variant: build };
 const read = (path) => bytes(`/file?path=${encodeURIComponent(path)}`);
-const server = new Server(await Core.load(wasm), wasm, about, read);
+const renderer = await Renderer.load(await bytes("/template.wasm"));
+const server = new Server({ core: await Core.load(wasm), renderer, wasm, about, read });
 
 let last = Promise.resolve();
 onmessage = ({ data }) => {

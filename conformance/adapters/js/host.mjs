@@ -6,27 +6,20 @@
 //   tokenizer.encode("Hello").ids                     // Uint32Array
 //   tokenizer.decode(ids)
 //
-// One instance serves one thread. Everything that is answered is a copy: it stays good.
+// One instance serves one thread. Everything that is answered is a copy: it stays good. What a
+// tokenizer does is in encoding.mjs, decoding.mjs and running.mjs; this file is what they stand on.
 
 import * as abi from "./abi.mjs";
+import { Tokenizer } from "./tokenizer.mjs";
+import { TokenizerError, decoder, json } from "./wire.mjs";
 
-const encoder = new TextEncoder();
-// A byte order mark is a character like any other.
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+export { Tokenizer, TokenizerError };
+
 const BUILD = "pywasmtok.abi";
 const STACK = 1 << 20;
 // Pages of a shared memory: more than any core begins with, and what the cores declare at most.
 const SMALLEST = 64;
 const LARGEST = 16384;
-
-export class TokenizerError extends Error {
-  constructor(kind, message, more = {}) {
-    super(message);
-    this.name = "TokenizerError";
-    this.kind = kind;
-    Object.assign(this, more);
-  }
-}
 
 export class Core {
   #module;
@@ -108,7 +101,7 @@ export class Instance {
   }
 
   load(file, options) {
-    const said = options ? encoder.encode(JSON.stringify(options)) : new Uint8Array();
+    const said = options ? json(options) : new Uint8Array();
     this.put(file, said);
     const handle = said.length
       ? this.call("pwt_load_with", file.length, said.length)
@@ -139,6 +132,11 @@ export class Instance {
     this.#exports.pwt_tokenizer_free(tokenizer);
   }
 
+  /** Whether the last call left an error. */
+  get failed() {
+    return this.field(abi.FIELD_STATUS) !== 0;
+  }
+
   field(index) {
     return new DataView(this.#buffer).getUint32(this.#session + 4 * index, true);
   }
@@ -165,6 +163,11 @@ export class Instance {
 
   text(length) {
     return decoder.decode(this.bytes(abi.FIELD_TEXT_PTR, length));
+  }
+
+  /** Of a stream or a stop, after a call that fills it. */
+  state() {
+    return this.bytes(abi.FIELD_STATE_PTR, this.field(abi.FIELD_STATE_LEN));
   }
 
   error() {
@@ -195,230 +198,4 @@ export class Instance {
       throw new TokenizerError("internal", "the core speaks of memory that it does not have");
     return new Uint8Array(this.#buffer, address, length);
   }
-}
-
-export class Tokenizer {
-  #instance;
-  #handle;
-
-  constructor(instance, handle) {
-    this.#instance = instance;
-    this.#handle = handle;
-  }
-
-  free() {
-    this.#instance.free(this.#handle);
-  }
-
-  info() {
-    return JSON.parse(this.#instance.text(this.#count("pwt_info")));
-  }
-
-  /** `special: "none"`: names of special tokens are text. `details`: offsets and tokens, too. */
-  encode(text, { pair, addSpecial = true, special = "all", details = false } = {}) {
-    const flags = encodeFlags(addSpecial, special) | (details ? abi.ENCODE_DETAILS : 0);
-    const first = utf8(text);
-    const second = pair === undefined ? null : utf8(pair);
-    this.#instance.put(first, second ?? new Uint8Array());
-    const count = second
-      ? this.#count("pwt_encode_pair", first.length, second.length, flags)
-      : this.#count("pwt_encode", first.length, flags);
-    const ids = this.#instance.numbers(abi.FIELD_IDS_PTR, count);
-    return details ? { ids, ...this.#details(count) } : { ids };
-  }
-
-  encodeBatch(texts, { addSpecial = true, special = "all" } = {}) {
-    const parts = texts.map(utf8);
-    const lengths = Uint32Array.from(parts, (part) => part.length);
-    this.#instance.put(asBytes(lengths), ...parts);
-    const count = this.#count("pwt_encode_batch", parts.length, encodeFlags(addSpecial, special));
-    const ids = this.#instance.numbers(abi.FIELD_IDS_PTR, count);
-    const bounds = this.#instance.numbers(abi.FIELD_BOUNDS_PTR, parts.length + 1);
-    return parts.map((_, n) => ids.subarray(bounds[n], bounds[n + 1]));
-  }
-
-  decode(ids, options = {}) {
-    return decoder.decode(this.#decoded(ids, decodeFlags(options)));
-  }
-
-  decodeBytes(ids, options = {}) {
-    return this.#decoded(ids, decodeFlags(options) | abi.DECODE_AS_BYTES);
-  }
-
-  decodeBatch(lists, options = {}) {
-    const lengths = Uint32Array.from(lists, (list) => list.length);
-    this.#instance.put(asBytes(lengths), ...lists.map(asBytes));
-    const length = this.#count("pwt_decode_batch", lists.length, decodeFlags(options));
-    const data = this.#instance.bytes(abi.FIELD_TEXT_PTR, length);
-    const bounds = this.#instance.numbers(abi.FIELD_BOUNDS_PTR, lists.length + 1);
-    return lists.map((_, n) => decoder.decode(data.subarray(bounds[n], bounds[n + 1])));
-  }
-
-  tokenToId(token) {
-    const data = utf8(token);
-    this.#instance.put(data);
-    return this.#found("pwt_token_to_id", data.length);
-  }
-
-  idToToken(id) {
-    const length = this.#found("pwt_id_to_token", id);
-    return length === null ? null : this.#instance.text(length);
-  }
-
-  /** Text of ids that come one by one, behind those of a prompt. */
-  stream(prompt = [], options = {}) {
-    this.#instance.put(asBytes(prompt));
-    this.#count("pwt_stream_new", prompt.length, decodeFlags(options));
-    return new Stream(this.#instance, this.#handle, this.#state());
-  }
-
-  /** A stream that ends at a stop; `config` as in docs/abi.md. */
-  stop(config, prompt = [], options = {}) {
-    const said = encoder.encode(JSON.stringify(config));
-    this.#instance.put(asBytes(prompt), said);
-    this.#count("pwt_stop_new", prompt.length, said.length, decodeFlags(options));
-    return new Stop(this.#instance, this.#handle, config, said, this.#state());
-  }
-
-  #count(name, ...parameters) {
-    return this.#instance.count(name, this.#handle, ...parameters);
-  }
-
-  #found(name, ...parameters) {
-    const answer = this.#instance.call(name, this.#handle, ...parameters);
-    if (answer >= 0) return answer;
-    if (this.#instance.field(abi.FIELD_STATUS) !== 0) throw this.#instance.error();
-    return null;
-  }
-
-  #decoded(ids, flags) {
-    this.#instance.put(asBytes(ids));
-    return this.#instance.bytes(abi.FIELD_TEXT_PTR, this.#count("pwt_decode", ids.length, flags));
-  }
-
-  #state() {
-    return this.#instance.bytes(abi.FIELD_STATE_PTR, this.#instance.field(abi.FIELD_STATE_LEN));
-  }
-
-  #details(count) {
-    const instance = this.#instance;
-    const table = instance.bytes(abi.FIELD_TOKENS_PTR, instance.field(abi.FIELD_TOKENS_LEN));
-    const view = new DataView(table.buffer);
-    const tokens = [];
-    for (let at = 0; tokens.length < count; ) {
-      const length = view.getUint32(at, true);
-      tokens.push(decoder.decode(table.subarray(at + 4, at + 4 + length)));
-      at += 4 + length;
-    }
-    return {
-      offsets: instance.numbers(abi.FIELD_OFFSETS_PTR, 2 * count),
-      byteOffsets: instance.numbers(abi.FIELD_BYTE_OFFSETS_PTR, 2 * count),
-      typeIds: instance.numbers(abi.FIELD_TYPE_IDS_PTR, count),
-      specialMask: instance.bytes(abi.FIELD_SPECIAL_MASK_PTR, count),
-      attentionMask: instance.bytes(abi.FIELD_ATTENTION_MASK_PTR, count),
-      tokens,
-    };
-  }
-}
-
-export class Stream {
-  #instance;
-  #handle;
-  #state;
-
-  constructor(instance, handle, state) {
-    this.#instance = instance;
-    this.#handle = handle;
-    this.#state = state;
-  }
-
-  push(...ids) {
-    return this.#step(ids, 0);
-  }
-
-  flush() {
-    return this.#step([], abi.STEP_FINISH);
-  }
-
-  copy() {
-    return new Stream(this.#instance, this.#handle, this.#state);
-  }
-
-  #step(ids, flags) {
-    const instance = this.#instance;
-    instance.put(asBytes(ids), this.#state);
-    const length = instance.count("pwt_stream_step", this.#handle, ids.length, this.#state.length, flags);
-    this.#state = instance.bytes(abi.FIELD_STATE_PTR, instance.field(abi.FIELD_STATE_LEN));
-    return instance.text(length);
-  }
-}
-
-export class Stop {
-  #instance;
-  #handle;
-  #config;
-  #said;
-  #state;
-  /** What stopped the text, when something has. */
-  match = null;
-
-  constructor(instance, handle, config, said, state) {
-    this.#instance = instance;
-    this.#handle = handle;
-    this.#config = config;
-    this.#said = said;
-    this.#state = state;
-  }
-
-  /** `kind`: text, held, stopped or stopped_with_text. */
-  push(id) {
-    return this.#step([id], 0);
-  }
-
-  flush() {
-    return this.#step([], abi.STEP_FINISH);
-  }
-
-  #step(ids, flags) {
-    if (this.match) return { kind: "stopped", text: "" };
-    const instance = this.#instance;
-    instance.put(asBytes(ids), this.#said, this.#state);
-    const sizes = [ids.length, this.#said.length, this.#state.length];
-    const text = instance.text(instance.count("pwt_stop_step", this.#handle, ...sizes, flags));
-    this.#state = instance.bytes(abi.FIELD_STATE_PTR, instance.field(abi.FIELD_STATE_LEN));
-    const report = instance.numbers(abi.FIELD_BOUNDS_PTR, instance.field(abi.FIELD_BOUNDS_LEN));
-    if (report[1] === 0) return { kind: text ? "text" : "held", text };
-    this.match = this.#matched(report);
-    return { kind: text ? "stopped_with_text" : "stopped", text };
-  }
-
-  #matched(report) {
-    const wide = (word) => report[word + 1] * 2 ** 32 + report[word];
-    const visible = report[3] === 1;
-    const list = visible ? "visible_stop_sequences" : "stop_sequences";
-    const what = report[1] === 1 ? { kind: "token", id: report[2] } : { kind: "string", string: this.#config[list][report[2]] };
-    return { ...what, visible, token_index: report[4] === 0xffffffff ? -1 : wide(4), start: wide(6), end: wide(8) };
-  }
-}
-
-function encodeFlags(addSpecial, special) {
-  if (special !== "all" && special !== "none") throw new TokenizerError("bad_argument", `no policy ${special}`);
-  return (addSpecial ? abi.ENCODE_ADD_SPECIAL_TOKENS : 0) | (special === "none" ? abi.ENCODE_SPECIAL_IS_TEXT : 0);
-}
-
-const UNKNOWN = { skip: 0, error: abi.DECODE_UNKNOWN_IS_ERROR, replace: abi.DECODE_UNKNOWN_IS_REPLACED };
-
-function decodeFlags({ skipSpecial = true, unknown = "skip", byteRuns = "exact" }) {
-  return (skipSpecial ? abi.DECODE_SKIP_SPECIAL_TOKENS : 0) | UNKNOWN[unknown] | (byteRuns === "eager" ? abi.DECODE_EAGER_BYTE_RUNS : 0);
-}
-
-/** TextEncoder would replace half a pair silently. */
-function utf8(text) {
-  if (!text.isWellFormed()) throw new TokenizerError("invalid_text", "the text has half a surrogate pair");
-  return encoder.encode(text);
-}
-
-function asBytes(numbers) {
-  const list = numbers instanceof Uint32Array ? numbers : Uint32Array.from(numbers);
-  return new Uint8Array(list.buffer, list.byteOffset, list.byteLength);
 }

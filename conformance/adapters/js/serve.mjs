@@ -7,6 +7,12 @@ const CODES = {
   limit_exceeded: "limit_exceeded",
   out_of_memory: "limit_exceeded",
   invalid_text: "invalid_text",
+  special_token_in_text: "invalid_text",
+  syntax: "invalid_template",
+  runtime: "render_failed",
+  raised: "raised",
+  limit: "limit_exceeded",
+  context: "bad_request",
   invalid_token: "invalid_token",
   bad_argument: "bad_request",
   internal: "internal",
@@ -17,22 +23,30 @@ class BadRequest extends Error {}
 
 export class Server {
   #core;
+  #json;
   #read;
   #about;
   #objects = new Map();
   #last = 0;
 
-  /** `read`: gives the bytes of a file. */
-  constructor(core, wasm, about, read) {
+  /** `read`: gives the bytes of a file. `json`: what has `rawJSON`. */
+  constructor({ core, renderer, wasm, about, read, json = JSON }) {
     this.#core = core;
+    this.#json = json;
+    this.renderer = renderer;
     this.#read = read;
     this.#about = { ...about, version: core.build.version, sha256: wasm };
   }
 
   /** A line for a line. */
   async answer(line) {
-    const { seq, op, ...fields } = JSON.parse(line);
+    const { seq, op, ...fields } = this.#json.parse(line, (_, value, context) => this.#asWritten(value, context));
     return JSON.stringify({ seq, ...(await this.#answered(op, fields)) });
+  }
+
+  /** A number of a conversation is what was written: 1.0 is not 1, and 2^62 has all its digits. */
+  #asWritten(value, { source }) {
+    return typeof value === "number" && source !== String(value) ? this.#json.rawJSON(source) : value;
   }
 
   async #answered(op, fields) {
@@ -55,8 +69,9 @@ export class Server {
       ops: Object.keys(OPERATIONS),
       formats: ["tokenizer.json", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv", "vocab+merges"],
       features: [
-        "offsets:char", "tokens", "pair", "special:none", "unknown:skip", "unknown:error", "unknown:replace",
-        "byte_runs:eager", "stop:match", "any_id", "detect",
+        "offsets:char", "tokens", "pair", "special:none", "special:raise", "special:set",
+        "unknown:skip", "unknown:error", "unknown:replace", "byte_runs:eager", "stop:match", "any_id", "detect",
+        "generation", "preparation",
       ],
     };
   }
@@ -125,6 +140,12 @@ const OPERATIONS = {
     const found = this.object(handle).encodeBatch(inputs.map(textOf), encoding(options));
     return { ids: found.map((ids) => Array.from(ids)) };
   },
+  count({ handle, input, options = {} }) {
+    return { count: this.object(handle).countIds(textOf(input), encoding(options)) };
+  },
+  segments({ handle, segments, options = {} }) {
+    return { ids: Array.from(this.object(handle).encodeSegments(segments, encoding(options))) };
+  },
   decode({ handle, ids, options = {} }) {
     const tokenizer = this.object(handle);
     return { text: tokenizer.decode(ids, decoding(options, tokenizer)) };
@@ -172,7 +193,31 @@ const OPERATIONS = {
   stop_close({ stop }) {
     this.forget(stop);
   },
+  render(said) {
+    const { template, request, options } = rendering(said);
+    return this.renderer.render(template, request, options);
+  },
+  encode_chat({ handle, ...said }) {
+    const { template, request, options } = rendering(said);
+    const segments = this.renderer.segments(template, request, options);
+    return { ids: Array.from(this.object(handle).encodeSegments(segments, { addSpecial: false })) };
+  },
 };
+
+function rendering({ template, messages, tools, documents, options = {}, want = [] }) {
+  const { add_generation_prompt, special_tokens: special, kwargs, continue_final_message, now } = options;
+  const request = { messages, tools, documents, add_generation_prompt, special, arguments: kwargs };
+  return {
+    template: textOf(template),
+    // What is undefined is left out by JSON.stringify.
+    request,
+    options: {
+      continues: continue_final_message,
+      generation: want.includes("generation"),
+      now: now ? new Date(now) : new Date(),
+    },
+  };
+}
 
 function textOf(input) {
   if (input.text !== undefined) return input.text;

@@ -20,7 +20,7 @@ OPERATIONS = (
     *("load", "unload", "info", "encode", "encode_batch", "count", "segments"),
     *("decode", "decode_bytes", "decode_batch", "token_to_id", "id_to_token"),
     *("stream_open", "stream_push", "stream_flush", "stream_close"),
-    *("stop_open", "stop_push", "stop_flush", "stop_close"),
+    *("stop_open", "stop_push", "stop_flush", "stop_close", "render", "encode_chat"),
 )
 # Operations whose answer is a new number, and those that speak of one.
 TABLES = {"load": "handle", "stream_open": "stream", "stop_open": "stop"}

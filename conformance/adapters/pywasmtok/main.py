@@ -11,30 +11,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
-from serve import Adapter, Fields, Refusal, serve, text_of
+from serve import Adapter, Fields, serve, text_of
+from shared import guarded, rendered_by
 
 import pywasmtok
-from pywasmtok import errors
+from pywasmtok.chat.encode import encode_rendered
+from pywasmtok.chat.sandbox import renderer
 
 BUILD = os.environ.get("PYWASMTOK_ADAPTER_BUILD", "portable")
-
-# Kinds of errors as codes of the suite; the first that fits counts.
-CODES: tuple[tuple[type[BaseException], str], ...] = (
-    (errors.Unsupported, "unsupported"),
-    (errors.LimitExceeded, "limit_exceeded"),
-    (errors.InvalidText, "invalid_text"),
-    (errors.InvalidToken, "invalid_token"),
-    (errors.InvalidArgument, "bad_request"),
-    (errors.LoadError, "invalid_model"),
-)
-
-
-def refused(error: errors.TokenizerError) -> Refusal:
-    code = next((code for kind, code in CODES if isinstance(error, kind)), "internal")
-    if error.kind == "special_token_in_text":
-        code = "invalid_text"
-    feature = getattr(error, "feature", None)
-    return Refusal(code, error, **({"feature": feature} if feature else {}))
 
 
 def core_sha256() -> str:
@@ -58,12 +42,12 @@ class Pywasmtok(Adapter):
     features = [
         *("offsets:char", "tokens", "pair", "special:none", "special:raise", "special:set"),
         *("unknown:skip", "unknown:error", "unknown:replace", "byte_runs:eager", "stop:match"),
-        *("any_id", "fallback", "detect"),
+        *("any_id", "fallback", "detect", "generation", "preparation"),
     ]
 
     def load(self, path: str, options: Fields) -> tuple[Any, Fields]:
         allowed = options.get("fallback") == "allow"
-        tokenizer = _guarded(
+        tokenizer = guarded(
             pywasmtok.create_tokenizer_from_file,
             path,
             encoder="auto" if allowed else "core",
@@ -103,7 +87,7 @@ class Pywasmtok(Adapter):
         want: tuple[str, ...] = (),
     ) -> Fields:
         second = None if pair is None else text_of(pair)
-        encoding = _guarded(handle.encode, text_of(input), second, **_encoding(options))
+        encoding = guarded(handle.encode, text_of(input), second, **_encoding(options))
         answer: Fields = {"ids": encoding.ids}
         if "offsets" in want:
             answer["offsets"] = encoding.offsets
@@ -113,43 +97,43 @@ class Pywasmtok(Adapter):
 
     def encode_batch(self, handle: Any, inputs: list[Fields], options: Fields) -> Fields:
         texts = [text_of(one) for one in inputs]
-        return {"ids": _guarded(handle.encode_batch, texts, **_encoding(options)).ids}
+        return {"ids": guarded(handle.encode_batch, texts, **_encoding(options)).ids}
 
     def count(self, handle: Any, input: Fields, options: Fields) -> Fields:
-        return {"count": _guarded(handle.count, text_of(input), **_encoding(options))}
+        return {"count": guarded(handle.count, text_of(input), **_encoding(options))}
 
     def segments(self, handle: Any, segments: list[Fields], options: Fields) -> Fields:
         parts = [(part["text"], part["trusted"]) for part in segments]
         # Trust says what special tokens are; there is no policy beside it.
         add_special = options.get("add_special", True)
-        return {"ids": _guarded(handle.encode_segments, parts, add_special).ids}
+        return {"ids": guarded(handle.encode_segments, parts, add_special).ids}
 
     def decode(self, handle: Any, ids: list[int], options: Fields) -> Fields:
-        return {"text": _guarded(handle.decode, ids, **_decoding(options))}
+        return {"text": guarded(handle.decode, ids, **_decoding(options))}
 
     def decode_bytes(self, handle: Any, ids: list[int], options: Fields) -> Fields:
-        data = _guarded(handle.decode_bytes, ids, **_decoding(options))
+        data = guarded(handle.decode_bytes, ids, **_decoding(options))
         return {"b64": base64.b64encode(data).decode()}
 
     def decode_batch(self, handle: Any, lists: list[list[int]], options: Fields) -> Fields:
-        return {"texts": _guarded(handle.decode_batch, lists, **_decoding(options))}
+        return {"texts": guarded(handle.decode_batch, lists, **_decoding(options))}
 
     def token_to_id(self, handle: Any, token: str) -> Fields:
-        return {"id": _guarded(handle.token_to_id, token)}
+        return {"id": guarded(handle.token_to_id, token)}
 
     def id_to_token(self, handle: Any, id: int) -> Fields:
-        return {"token": _guarded(handle.id_to_token, id)}
+        return {"token": guarded(handle.id_to_token, id)}
 
     def stream_open(self, handle: Any, prompt: list[int], options: Fields) -> tuple[Any, Fields]:
-        return _guarded(handle.decode_stream, prompt, **_streaming(options)), {}
+        return guarded(handle.decode_stream, prompt, **_streaming(options)), {}
 
     def stream_push(self, stream: Any, ids: list[int]) -> Fields:
         if len(ids) == 1:
-            return {"text": _guarded(stream.step, ids[0])}
-        return {"text": _guarded(stream.step_batch, ids)}
+            return {"text": guarded(stream.step, ids[0])}
+        return {"text": guarded(stream.step_batch, ids)}
 
     def stream_flush(self, stream: Any) -> Fields:
-        return {"text": _guarded(stream.flush)}
+        return {"text": guarded(stream.flush)}
 
     def stream_close(self, stream: Any) -> None:
         pass
@@ -159,18 +143,27 @@ class Pywasmtok(Adapter):
     ) -> tuple[Any, Fields]:
         said = dict(config)
         eos = said.pop("eos_tokens", ())
-        stops = _guarded(pywasmtok.StopSequenceConfig, **said)
+        stops = guarded(pywasmtok.StopSequenceConfig, **said)
         streaming = _streaming(options)
-        return _guarded(handle.stop_decoder, stops, prompt, eos_token_ids=eos, **streaming), {}
+        return guarded(handle.stop_decoder, stops, prompt, eos_token_ids=eos, **streaming), {}
 
     def stop_push(self, stop: Any, id: int) -> Fields:
-        return _output(stop, _guarded(stop.process_token, id))
+        return _output(stop, guarded(stop.process_token, id))
 
     def stop_flush(self, stop: Any) -> Fields:
-        return _output(stop, _guarded(stop.flush))
+        return _output(stop, guarded(stop.flush))
 
     def stop_close(self, stop: Any) -> None:
         pass
+
+    def render(self, *, want: tuple[str, ...] = (), **said: Any) -> Fields:
+        rendered = rendered_by(renderer(), said, generation="generation" in want)
+        generation = {"generation": rendered.generation} if "generation" in want else {}
+        return {"text": rendered.text, **generation}
+
+    def encode_chat(self, handle: Any, messages: list[Any], **said: Any) -> Fields:
+        rendered = rendered_by(renderer(), {**said, "messages": messages}, origins=True)
+        return {"ids": guarded(encode_rendered, handle, rendered, len(messages), "special").ids}
 
 
 KINDS = {
@@ -216,12 +209,7 @@ def _streaming(options: Fields) -> Fields:
     return {**_decoding(options), "byte_runs": options.get("byte_runs", "exact")}
 
 
-def _guarded(work: Any, *arguments: Any, **named: Any) -> Any:
-    try:
-        return work(*arguments, **named)
-    except errors.TokenizerError as error:
-        raise refused(error) from None
-
-
 if __name__ == "__main__":
+    # Compiled before the first request, which has a timeout of its own.
+    renderer().compile("")
     serve(Pywasmtok())

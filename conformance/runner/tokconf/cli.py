@@ -172,7 +172,7 @@ def _smoke(options: argparse.Namespace) -> int:
     cases = []
     for case in suite.select(levels=["must"]):
         key = (case.tokenizer, case.op)
-        if case.op in ("load", "encode", "decode") and key not in seen:
+        if case.op in ("load", "encode", "decode", "render") and key not in seen:
             seen.add(key)
             cases.append(case)
     records: list[Record] = []

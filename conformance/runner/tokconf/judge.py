@@ -69,9 +69,12 @@ def _error(wanted: Message, answer: Message) -> list[str]:
     if answer["ok"]:
         return [f"answered instead of refusing with {' or '.join(wanted['code'])}"]
     code = answer["error"]["code"]
-    return (
-        [] if code in wanted["code"] else [f"refused as {code}, not {' or '.join(wanted['code'])}"]
-    )
+    if code not in wanted["code"]:
+        return [f"refused as {code}, not {' or '.join(wanted['code'])}"]
+    # Of one code the message counts: it is the template that speaks.
+    if wanted.get("message", answer["error"].get("message")) != answer["error"].get("message"):
+        return ["message differs"]
+    return []
 
 
 def _digest(wanted: Message, ids: list[int]) -> list[str]:

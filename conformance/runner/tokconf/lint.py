@@ -11,11 +11,12 @@ from typing import Any
 
 import jsonschema
 
-from .suite import Suite
+from .suite import WITHOUT_TOKENIZER, Suite
 
 CLAUSE = re.compile(r"^\| ([A-Z]-\d+) \|", re.MULTILINE)
 MODAL = re.compile(r"\b(should|must|shall|ought)\b", re.IGNORECASE)
 LONGEST_INLINE = 4000
+_TEXTS = ("input", "inputs", "segments", "template")
 # Clauses that no case can show: they speak of the protocol as such, which the runner checks.
 BY_RUNNER = {"R-1", "R-2", "F-1"}
 
@@ -100,9 +101,9 @@ def _cases(suite: Suite) -> list[str]:
             found.append(f"{case.id}: names no invariant")
         if "origin" not in data:
             found.append(f"{case.id}: has no origin")
-        if case.tokenizer not in suite.tokenizers:
+        if case.op not in WITHOUT_TOKENIZER and case.tokenizer not in suite.tokenizers:
             found.append(f"{case.id}: there is no tokenizer {case.tokenizer!r}")
-        written = json.dumps({k: data[k] for k in ("input", "inputs", "segments") if k in data})
+        written = json.dumps({k: data[k] for k in _TEXTS if k in data})
         if len(written) > LONGEST_INLINE:
             found.append(f"{case.id}: a text of {len(written)} characters stands inline: a recipe")
     return found

@@ -102,14 +102,15 @@ def missing(session: Session, case: Case, file_format: str) -> str:
     lacking = [feature for feature in features if not session.has(feature)]
     if "offsets" in wanted or case.data.get("invariant") == "offsets_slice_text":
         lacking += [] if session.has("offsets:char") or session.has("offsets:byte") else ["offsets"]
-    if "tokens" in wanted and not session.has("tokens"):
-        lacking.append("tokens")
+    for one in ("tokens", "generation"):
+        if one in wanted and not session.has(one):
+            lacking.append(one)
     if "pair" in case.data and not session.has("pair"):
         lacking.append("pair")
     return f"does not declare {', '.join(lacking)}" if lacking else ""
 
 
-def play(session: Session, case: Case, path: Path) -> Verdict:
+def play(session: Session, case: Case, path: Path | None) -> Verdict:
     started = time.perf_counter()
     try:
         verdict = _played(session, case, path)
@@ -119,7 +120,10 @@ def play(session: Session, case: Case, path: Path) -> Verdict:
     return verdict
 
 
-def _played(session: Session, case: Case, path: Path) -> Verdict:
+def _played(session: Session, case: Case, path: Path | None) -> Verdict:
+    if path is None:
+        request = _request(session, case)
+        return _verdict(request, case.data["expect"], session.ask(case.op, **request))
     if case.op == "load":
         return _load(session, case, path)
     loaded = session.load(path, case.load_options)
@@ -156,15 +160,21 @@ class LoadFailedError(Exception):
     """The tokenizer should have been served, and was not."""
 
 
+_AS_IT_IS = (
+    *("ids", "lists", "segments", "token", "options", "want"),
+    *("messages", "tools", "documents"),
+)
+
+
 def _request(session: Session, case: Case) -> Message:
     data = case.data
     request: Message = {}
-    for key in ("input", "pair"):
+    for key in ("input", "pair", "template"):
         if key in data:
             request[key] = unfold(data[key], session.texts)
     if "inputs" in data:
         request["inputs"] = [unfold(one, session.texts) for one in data["inputs"]]
-    for key in ("ids", "lists", "segments", "token", "options", "want"):
+    for key in _AS_IT_IS:
         if key in data:
             request[key] = data[key]
     if "token_id" in data:

@@ -22,7 +22,7 @@ from .inputs import BadInputError
 from .play import LoadFailedError, Session, Verdict, missing, play
 from .process import AdapterFailureError, AdapterProcess
 from .results import RED, Record, machine, totals
-from .suite import Adapter, Case, Suite
+from .suite import WITHOUT_TOKENIZER, Adapter, Case, Suite
 
 OP_SECONDS = 5.0
 LOAD_SECONDS = 60.0
@@ -310,6 +310,9 @@ class _Player:
 
     def _played(self, adapter: Adapter, case: Case) -> Verdict:
         session = self._session or self._started(adapter)
+        if case.op in WITHOUT_TOKENIZER:
+            lacking = missing(session, case, "")
+            return Verdict("skip", lacking) if lacking else play(session, case, None)
         file = self._suite.tokenizers.get(case.tokenizer)
         if file is None:
             return Verdict("aborted", f"there is no tokenizer {case.tokenizer!r} in the suite")
@@ -356,6 +359,11 @@ class _Player:
                 )
 
 
+_SENT = (
+    *("input", "pair", "inputs", "ids", "lists", "segments", "token", "token_id", "steps"),
+    *("template", "messages", "tools", "documents"),
+)
+
+
 def _sent(case: Case) -> Any:
-    keys = ("input", "pair", "inputs", "ids", "lists", "segments", "token", "token_id", "steps")
-    return {key: case.data[key] for key in keys if key in case.data}
+    return {key: case.data[key] for key in _SENT if key in case.data}

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 REAL_FILES = "TOKCONF_REAL"
+# Operations that ask for no tokenizer.
+WITHOUT_TOKENIZER = frozenset(("render",))
 INHERITED = ("spec", "level", "requires", "origin", "tokenizer")
 
 
