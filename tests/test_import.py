@@ -18,12 +18,15 @@ def test_importing_does_not_import_what_is_not_needed_yet() -> None:
     assert loaded == "[]"
 
 
-def test_importing_takes_less_than_a_tenth_of_a_second() -> None:
+def test_importing_stays_light() -> None:
+    """What it takes is mostly the number of modules; their time would be that of the machine."""
     code = (
-        "import time; start = time.process_time(); import pywasmtok;"
-        "print(time.process_time() - start)"
+        "import sys; before = len(sys.modules); import pywasmtok;"
+        "ours = [name for name in sys.modules if name.startswith('pywasmtok')];"
+        "print(len(sys.modules) - before, len(ours))"
     )
-    assert min(float(run(code)) for _ in range(5)) < 0.1
+    everything, ours = map(int, run(code).split())
+    assert (everything <= 120, ours <= 50) == (True, True), (everything, ours)
 
 
 def test_the_core_alone_never_imports_huggingface() -> None:

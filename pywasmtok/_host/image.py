@@ -71,7 +71,8 @@ class Image:
         self._file = file
         self._copies: list[tuple[int, bytes]] = []
         if file is not None:
-            weakref.finalize(self, os.close, file)
+            # Not at the end of the process, which closes it anyway: a thread may still clone then.
+            weakref.finalize(self, os.close, file).atexit = False
             return
         for run, part in zip(layout.runs, parts, strict=True):
             # There a fresh instance has something else than zeros.
