@@ -42,6 +42,11 @@ __all__ = ["TokenizerWithLimits", "limited"]
 
 T = TypeVar("T")
 
+# The types of a batch of texts alone.
+_TEXT = {str}
+# Of one character, at most.
+_UTF8_BYTES = 4
+
 # Views that a tokenizer remembers; a program has few kinds of bounds.
 _MOST_VIEWS = 64
 
@@ -77,7 +82,9 @@ def _view(tok: Tokenizer, limits: Limits) -> Tokenizer:
         inside = CoreBackend(core.core.limited(limits.deadline, limits.memory))
         hybrid = Hybrid(inside, inside, source=tok.source)
     recipe = tok.recipe._replace(limits=limits)
-    return _View(hybrid, recipe, build=tok.backend.build, file_format=tok.format)
+    view = _View(hybrid, recipe, build=tok.backend.build, file_format=tok.format)
+    view.chat_sandbox = tok.chat_sandbox
+    return view
 
 
 class TokenizerWithLimits(Tokenizer):
@@ -109,12 +116,13 @@ class TokenizerWithLimits(Tokenizer):
     ) -> EncodingBatch:
         if not isinstance(texts, str | bytes) and isinstance(texts, Iterable):
             texts = self._few(texts)
-            self._check_text(_flat(texts))
+            if not self._surely_fit(texts):
+                self._check_text(_flat(texts))
         with self._time():
             found = super().encode_batch(
                 texts, add_special_tokens, special=special, threads=threads
             )
-        return self._checked(found, sum(map(len, found)))
+        return self._checked(found, len(found.buffer))
 
     def encode_segments(
         self,
@@ -140,7 +148,8 @@ class TokenizerWithLimits(Tokenizer):
     ) -> list[int]:
         if not isinstance(texts, str | bytes) and isinstance(texts, Iterable):
             texts = self._few(texts)
-            self._check_text(texts)
+            if not self._surely_fit(texts):
+                self._check_text(texts)
         with self._time():
             return super().count_batch(texts, add_special_tokens, special=special)
 
@@ -289,10 +298,18 @@ class TokenizerWithLimits(Tokenizer):
                 hint="Limits(max_text_bytes=...) moves the bound",
             )
 
+    def _surely_fit(self, texts: list[Any]) -> bool:
+        """Whether texts alone, and so few characters that no UTF-8 of them passes the bound: what
+        nearly every batch is, and found out without looking at each text."""
+        most = self._bounds.max_text_bytes
+        if most is None:
+            return True
+        return {*map(type, texts)} == _TEXT and _UTF8_BYTES * sum(map(len, texts)) <= most
+
     def _few(self, items: Iterable[T]) -> list[T]:
         """The items as a list; one that has no end is not read to it."""
         most = self._bounds.max_batch_items
-        if most is None:
+        if most is None or (type(items) is list and len(items) <= most):
             return list(items)
         found: list[T] = []
         for item in items:

@@ -31,6 +31,7 @@
     │   ├── UnsupportedTemplateFeature     cannot be rendered exactly (`.feature` says what)
     │   └── TemplateLimitExceeded          also a LimitExceeded (`.feature` names the bound)
     ├── TokenizerClosed           used after close()
+    ├── Cancelled                 whoever asked has left
     ├── BackendUnavailable        a package that this needs is not installed
     ├── BackendFailure            a library below failed or panicked
     └── HostError                 the WebAssembly host
@@ -53,6 +54,7 @@ __all__ = [
     "ArtifactError",
     "BackendFailure",
     "BackendUnavailable",
+    "Cancelled",
     "Compressed",
     "CoreTrap",
     "DeadlineExceeded",
@@ -261,6 +263,12 @@ class DocstringParsingException(InvalidArgument):
 
 class TokenizerClosed(TokenizerError):
     kind = "tokenizer_closed"
+
+
+class Cancelled(TokenizerError):
+    """Of a call within `cancellable`: somebody has called `cancel()` of its token."""
+
+    kind = "cancelled"
 
 
 class BackendUnavailable(TokenizerError, ImportError):

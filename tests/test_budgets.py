@@ -273,3 +273,28 @@ def test_without_bounds_a_tokenizer_is_what_it_was() -> None:
     assert type(tok) is Tokenizer
     assert type(tok.core_backend.core).__name__ == "CoreTokenizer"  # type: ignore[union-attr]
     assert make(max_batch_items=1).encode_batch(generated()).ids
+
+
+@pytest.mark.parametrize("bound", [7, 8, 31, 32, 33])
+def test_a_batch_that_surely_fits_is_no_other_than_one_that_was_measured(bound: int) -> None:
+    """Sizes on both sides of what is told without a look at each text."""
+    batches: tuple[list[Any], ...] = (
+        ["ab", "cdefgh"],
+        ["é" * 4],
+        ["😀😀"],
+        ["a", ("bcd", "efgh")],
+        ["x"] * 8,
+    )
+    for batch in batches:
+        size = sum(len(text.encode()) for item in batch for text in item)
+        tok = make(max_text_bytes=bound)
+        calls: list[Callable[[Any], Any]] = [tok.encode_batch]
+        if all(isinstance(item, str) for item in batch):
+            calls.append(tok.count_batch)
+        for call in calls:
+            if size <= bound:
+                assert len(call(batch)) == len(batch)
+            else:
+                with pytest.raises(errors.InputTooLarge) as caught:
+                    call(batch)
+                assert (caught.value.limit, caught.value.asked) == (bound, size)

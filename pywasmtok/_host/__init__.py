@@ -16,10 +16,10 @@ from .tokenizer import CoreTokenizer, parsed, parsed_names
 if TYPE_CHECKING:
     from ..sources.lazy import LazyFile
     from .instance import FullEncoding, Instance
-    from .snapshots import SnapshotStore
+    from .snapshots import Store
 
     # Where to look for the memory of an earlier load.
-    Snapshots: TypeAlias = SnapshotStore | Literal[False] | None
+    Snapshots: TypeAlias = Store | Literal[False] | None
 
 __all__ = [
     "CoreTokenizer",
@@ -56,7 +56,7 @@ def load_tokenizer(
     from . import core
     from .snapshots import SnapshotStore
 
-    store = SnapshotStore.for_user() if snapshots is None else snapshots or None
+    store: Store | None = SnapshotStore.for_user() if snapshots is None else snapshots or None
     return load_with(
         core.open_core(build),
         data,
@@ -76,7 +76,7 @@ def load_with(
     options: bytes = b"",
     *,
     threads: int | None = None,
-    store: SnapshotStore | None = None,
+    store: Store | None = None,
     deadline: float | None = None,
     memory: int | None = None,
 ) -> CoreTokenizer:
@@ -88,20 +88,23 @@ def load_with(
     from .sources import ImageSource
     from .workers import SharedSource, no_bounds_here
 
-    thread_stack.require()
-    bounded = deadline is not None or memory is not None
+    thread_stack.require_once()
+    owner = None if store is None else store.owner
+    bounded = deadline is not None or memory is not None or owner is not None
     try:
         if core.threads:
             if bounded:
                 raise no_bounds_here()
             shared = SharedSource(core, bytes(data), options)
             return CoreTokenizer(Pool(shared), core.name, threads)
-        if deadline is not None:
+        if deadline is not None or owner is not None:
             core = core.with_clock()
-        with within(deadline):
+        with within(deadline if owner is None else owner.load_deadline):
             made = ImageSource(core, data, options, store, memory)
-        rest = Pool(made), core.name, threads, made.from_snapshot
-        return LimitedTokenizer(*rest, deadline=deadline) if bounded else CoreTokenizer(*rest)
+        rest = Pool(made, made.most_instances), core.name, threads, made.from_snapshot
+        tok = LimitedTokenizer(*rest, deadline=deadline) if bounded else CoreTokenizer(*rest)
+        tok.about, tok.image = made.about, made.image
+        return tok
     except TokenizerError as error:
         error.source = source
         raise

@@ -26,7 +26,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from ..errors import TokenizerError
-from . import deadline, interrupt, processors, thread_stack
+from . import cancel, deadline, interrupt, processors, thread_stack
 from .instance import Instance
 from .status import Interrupted
 
@@ -61,6 +61,7 @@ class Job:
         self.stopped = False
         # Helpers are bound by the deadline of who gives the job.
         self._end = deadline.current()
+        self._token = cancel.current()
         self.left: SimpleQueue[None] = SimpleQueue()
         self._work = work
         # Taking from it is atomic: two threads never get the same piece.
@@ -76,7 +77,7 @@ class Job:
 
     def take_part(self, helped: Job | None) -> None:
         """Does pieces until none is left. What the core refuses is kept for the end."""
-        with deadline.until(self._end):
+        with deadline.until(self._end), cancel.cancellable(self._token):
             while not self.stopped:
                 try:
                     piece = self._waiting.popleft()
@@ -115,9 +116,10 @@ class Job:
 
     def do_what_is_missing(self, helped: Job | None) -> None:
         """What helpers have taken and not finished. They may still do so: it is the same."""
-        for piece, result in enumerate(self.results):
-            if result is _MISSING and not self.stopped:
-                self._do(piece, helped)
+        with deadline.until(self._end), cancel.cancellable(self._token):
+            for piece, result in enumerate(self.results):
+                if result is _MISSING and not self.stopped:
+                    self._do(piece, helped)
 
     def _do(self, piece: int, helped: Job | None) -> None:
         # Of several errors the first piece's is raised, as if they were done in order: pieces in

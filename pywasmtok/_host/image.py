@@ -16,7 +16,7 @@ import ctypes
 import os
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -34,6 +34,8 @@ _ZEROS: Final = bytes(_CHUNK)
 
 # A run is a mapping in every clone, and a process has 65,530 of them by default.
 _MOST_RUNS: Final = 16
+# Of an instance: its memory, what is reserved behind it, its store.
+_OTHER_MAPS: Final = 4
 # Zeros between two runs that are worth a mapping more.
 _WORTH_A_GAP: Final = 4 * ALIGNMENT
 
@@ -64,10 +66,20 @@ class Layout(NamedTuple):
 class Image:
     """Memory of one loaded tokenizer, and where in it the session and the tokenizer are."""
 
-    def __init__(self, layout: Layout, file: int | None, parts: Sequence[memoryview] = ()) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        file: int | None,
+        parts: Sequence[memoryview] = (),
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
         """Owns `file`, in which the runs are; without one they are copied out of `parts`."""
         self.layout = layout
         self.size = layout.size
+        # What the file is, for who needs no more than that: its format, how many tokens it has.
+        self.about: Mapping[str, Any] = about or {}
+        # Whether it can be found again when nobody in this process has it.
+        self.kept_on_disk = False
         self._file = file
         self._copies: list[tuple[int, bytes]] = []
         if file is not None:
@@ -81,18 +93,28 @@ class Image:
                 self._copies.append((run.start + at, bytes(chunk)))
 
     @classmethod
-    def of(cls, instance: Instance) -> Image:
-        return cls.of_memory(*memory_of(instance))
+    def of(cls, instance: Instance, about: Mapping[str, Any] | None = None) -> Image:
+        return cls.of_memory(*memory_of(instance), about)
 
     @classmethod
-    def of_memory(cls, layout: Layout, parts: Sequence[memoryview]) -> Image:
+    def of_memory(
+        cls,
+        layout: Layout,
+        parts: Sequence[memoryview],
+        about: Mapping[str, Any] | None = None,
+    ) -> Image:
         """`parts` are the contents of the runs."""
-        return cls(layout, _anonymous_file(layout, parts), parts)
+        return cls(layout, _anonymous_file(layout, parts), parts, about)
 
     @property
     def shared(self) -> bool:
         """Whether clones share the pages that they do not change."""
         return self._file is not None
+
+    @property
+    def maps(self) -> int:
+        """How many memory maps a clone takes, at most: each run, what is between, and guards."""
+        return 2 * len(self.layout.runs) + _OTHER_MAPS if self.shared else _OTHER_MAPS
 
     def clone(self, core: Core, memory_cap: int | None = None) -> Instance:
         if memory_cap is not None and self.size > memory_cap:

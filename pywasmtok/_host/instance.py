@@ -20,8 +20,10 @@ import wasmtime
 
 from ..errors import CoreTrap, HostError, InputTooLarge, MemoryLimit, TokenizerError
 from . import abi, config, fork
+from .cancel import CancelToken, Watch
 from .core import FUNCTIONS, Core
-from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory, export, view
+from .guest_memory import GuestMemory
+from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory, export
 from .shared_memory import SharedMemory
 from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
 from .ticker import LONGEST, ticker, ticks
@@ -83,7 +85,7 @@ class Handles:
     room: int
 
 
-class Instance:
+class Instance(GuestMemory):
     __slots__ = (
         "__weakref__",
         "_armed",
@@ -92,18 +94,16 @@ class Instance:
         "_core",
         "_encode",
         "_encode_args",
-        "_guest",
         "_ids_word",
         "_input",
         "_instance",
         "_memory_cap",
         "_room",
         "_session",
-        "_size",
         "_store",
         "_tokenizer",
         "_trap",
-        "_view",
+        "_watch",
         "_words",
         "broken",
         "cancelled",
@@ -130,6 +130,7 @@ class Instance:
             except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
                 raise HostError(
                     f"no instance of the core can be made: {problem}",
+                    feature="address-space",
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
         self._calls = Calls(store, self._instance)
@@ -146,6 +147,8 @@ class Instance:
         self.cancelled = False
         # How many ticks away the deadline of the running call is.
         self._armed = 1
+        # There from the first call on that somebody may cancel.
+        self._watch: Watch | None = None
         # After a trap: nobody may use it any more.
         self.broken = False
         # Whether a call with bounds was here before.
@@ -445,12 +448,21 @@ class Instance:
             raise self.reported_error(answer)
         return answer
 
-    def interruptible(self, work: Callable[[Instance], Any], seconds: float | None = None) -> Any:
+    def interruptible(
+        self,
+        work: Callable[[Instance], Any],
+        seconds: float | None = None,
+        token: CancelToken | None = None,
+    ) -> Any:
         """Runs `work` so that `cancel` from another thread ends it with `Interrupted`, and so does
-        the clock of the core, if it has one."""
+        the clock of the core, if it has one; then also the token."""
         if self._core.has_clock:
             seconds = LONGEST if seconds is None else min(seconds, LONGEST)
             ticker.begin(seconds)
+            if token is not None and self._watch is None:
+                self._watch = Watch(self._store)
+            if self._watch is not None:
+                seconds = self._watch.begin(seconds, token)
             self._armed = ticks(seconds)
         self._calls.set_deadline(self._armed)
         try:
@@ -463,7 +475,14 @@ class Instance:
 
     def cancel(self) -> None:
         self.cancelled = True
+        if self._watch is not None:
+            self._watch.stopped = True
         self._core.interrupt(self._armed)
+
+    @property
+    def watched(self) -> bool:
+        """Whether Python is asked in the middle of its calls: not in the main thread, please."""
+        return self._watch is not None
 
     def exported_global(self, name: str) -> int:
         item = export(self._store, self._instance, name)
@@ -483,6 +502,11 @@ class Instance:
     def size(self) -> int:
         """Bytes of guest memory."""
         self._measure()
+        return self._size
+
+    @property
+    def known_size(self) -> int:
+        """The same as of its last call: safe to ask while another thread is inside."""
         return self._size
 
     def base(self) -> int:
@@ -608,25 +632,6 @@ class Instance:
         word: int = self._words[self._session // 4 + index]
         return word
 
-    def _copy(self, start: int, length: int) -> bytes:
-        end = start + length
-        if end > self._size:
-            self._check(start, length)
-        return self._view[start:end].tobytes()
-
-    def _check(self, start: int, length: int) -> None:
-        """Memory never shrinks and never moves: only what lies behind its known end is new."""
-        if start + length > self._size:
-            self._measure()
-            if start + length > self._size:
-                raise misbehaved("answered with an address outside its memory")
-
-    def _measure(self) -> None:
-        size = self._guest.size()
-        if size != self._size:
-            self._size = size
-            self._view = view(self._guest.base(), size)
-
     # Failing.
 
     def _bind(self, name: str) -> Call:
@@ -635,6 +640,10 @@ class Instance:
 
     def _failure(self, failed: int | None) -> Exception:
         self.broken = True
+        if failed is not None and self._watch is not None and self._watch.ended:
+            # Frees it.
+            self._calls.error_text(failed)
+            return Interrupted()
         if self._memory_cap is None:
             return self._calls.failure(failed, self._panic_text)
         # Looking for the panic's text must not end at the deadline, too.

@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from typing import Any, Final
 
 from . import thread_stack
+from .cancel import CancelToken
 from .instance import Instance
 
 # How long to wait for a cancelled call. A sound core stops within a millisecond; a worker of a
@@ -84,19 +85,48 @@ class _Helper:
 _helper: _Helper | None = None
 
 
+class _Local(threading.local):
+    undisturbed = False
+
+
+_local: Final = _Local()
+
+
+class undisturbed:  # noqa: N801
+    """For who knows that no signal handler raises: until the block ends, calls of the main thread
+    are made there. A call to the helper and back costs more than a short call itself."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = _local.undisturbed
+        _local.undisturbed = True
+
+    def __exit__(self, *_: object) -> None:
+        _local.undisturbed = self._before
+
+
 def in_main_thread() -> bool:
-    return threading.get_ident() == threading.main_thread().ident
+    """Whether an exception of a signal handler could arrive in this thread."""
+    return threading.get_ident() == threading.main_thread().ident and not _local.undisturbed
 
 
-def run(instance: Instance, work: Callable[[Instance], Any], seconds: float | None = None) -> Any:
-    """`work(instance)`; in the main thread exceptions of signal handlers end it. `seconds` are for
-    cores with a clock.
+def run(
+    instance: Instance,
+    work: Callable[[Instance], Any],
+    seconds: float | None = None,
+    token: CancelToken | None = None,
+) -> Any:
+    """`work(instance)`; in the main thread exceptions of signal handlers end it. `seconds` and
+    `token` are for cores with a clock.
 
     Raises `Interrupted` if somebody else's cancelling has hit this call: then it may be repeated.
     """
     if not in_main_thread():
-        return work(instance) if seconds is None else instance.interruptible(work, seconds)
-    return run_apart(lambda: instance.interruptible(work, seconds), instance.cancel)
+        if seconds is None:
+            return work(instance)
+        return instance.interruptible(work, seconds, token)
+    return run_apart(lambda: instance.interruptible(work, seconds, token), instance.cancel)
 
 
 def run_apart(work: Callable[[], Any], stop: Callable[[], None]) -> Any:

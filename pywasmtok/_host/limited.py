@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimit
-from . import abi
+from . import abi, cancel
+from .cancel import CancelToken
 from .deadline import End, current, earlier
 from .parallel import utf8
 from .status import Interrupted
@@ -74,16 +75,21 @@ class LimitedTokenizer(CoreTokenizer):
     ) -> Any:
         self._require_stack_once()
         end = None if self._deadline is None else earlier(current(), self._deadline)
+        token = cancel.current()
+        if token is not None:
+            token.check()
         instance = self._pool.acquire(end)
         while True:
             fresh = not instance.served
             instance.served = True
             try:
-                result = self._call(instance, work, end, apart=apart, job=job)
+                result = self._call(instance, work, end, token, apart=apart, job=job)
             except Interrupted as error:
                 self._pool.settle(instance, error)
                 if job is not None and job.stopped:
                     raise
+                if token is not None:
+                    token.check()
                 if end is not None:
                     end.check()
                 # Meant for another call of the same engine: this one starts over.
@@ -106,6 +112,7 @@ class LimitedTokenizer(CoreTokenizer):
         instance: Instance,
         work: Callable[[Instance], Any],
         end: End | None,
+        token: CancelToken | None,
         *,
         apart: bool,
         job: Job | None,
@@ -117,12 +124,16 @@ class LimitedTokenizer(CoreTokenizer):
                 # Who stops it sets this first and looks at `inside` then: one of both is seen.
                 if job.stopped:
                     raise Interrupted
-                return instance.interruptible(work, seconds)
+                return instance.interruptible(work, seconds, token)
             finally:
                 job.inside.discard(instance)
-        if apart and self._interrupt.in_main_thread():
-            return self._interrupt.run(instance, work, seconds)
-        return work(instance) if seconds is None else instance.interruptible(work, seconds)
+        if (apart or instance.watched) and self._interrupt.in_main_thread():
+            return self._interrupt.run(instance, work, seconds, token)
+        if seconds is None:
+            return work(instance)
+        if token is not None and self._interrupt.in_main_thread():
+            token = None
+        return instance.interruptible(work, seconds, token)
 
 
 class LimitedView(LimitedTokenizer):

@@ -15,6 +15,7 @@ import weakref
 from typing import Final, Protocol
 
 from ..errors import CoreTrap, HostError, TokenizerClosed, TokenizerError
+from . import cancel
 from .deadline import End
 from .instance import Instance
 
@@ -68,6 +69,7 @@ class Pool:
         self._waiting = 0
         # Busy instances may have become unusable: each is looked at when it comes back.
         self._suspicious = False
+        self._retired = False
         # Counts itself: however an instance gets lost, it is no longer in here.
         self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
         _pools.add(self)
@@ -93,6 +95,7 @@ class Pool:
                 if instance is not None:
                     return instance
                 self._wait(_WAIT_SECONDS if end is None else min(_WAIT_SECONDS, end.check()))
+                cancel.check()
 
     def acquire_new(self) -> Instance:
         """One that nobody has used, for who has just lost one."""
@@ -129,21 +132,27 @@ class Pool:
         """Does for the others what an instance that has just come back makes possible."""
         with self._change:
             source = self._source
-            if source is None:
-                self.idle.clear()
+            if source is None or self._retired:
+                self._clear()
             else:
                 self._sort_out(source)
             if self._waiting:
                 self._change.notify()
             else:
-                self.attention = source is None or self._suspicious
+                self.attention = source is None or self._retired or self._suspicious
+
+    def retire(self) -> None:
+        """Keeps no idle instance any more, from now on: calls go on, each with a new one."""
+        with self._change:
+            self._retired = self.attention = True
+            self._clear()
 
     def close(self) -> None:
         """Drops the idle instances now, and each busy one when its call is over."""
         with self._change:
             self._source = None
             self.attention = True
-            self.idle.clear()
+            self._clear()
             self._change.notify_all()
 
     def after_fork(self) -> None:
@@ -151,7 +160,7 @@ class Pool:
         some_were_busy = len(self._live) > len(self.idle)
         self._change = threading.Condition()
         self._waiting = 0
-        self.attention = self.closed
+        self.attention = self.closed or self._retired
         self._live = weakref.WeakSet(self.idle)
         if self._source is not None:
             self._source.after_fork(some_were_busy)
@@ -206,6 +215,13 @@ class Pool:
             else:
                 self._live.discard(instance)
         self.idle.extend(reversed(good))
+
+    def _clear(self) -> None:
+        while True:
+            try:
+                self._live.discard(self.idle.pop())
+            except IndexError:
+                return
 
     def _drop(self, instance: Instance) -> None:
         with self._change:

@@ -78,7 +78,7 @@ class Folder:
     def new_file(self) -> tuple[int, str]:
         """A file of mode 0600, and its name. Locked, for as long as it is open."""
         file, name = tempfile.mkstemp(dir=self.path, prefix=_NEW)
-        _try_to_lock(file)
+        try_to_lock(file)
         return file, name
 
     def publish(self, file: int, name: str, key: str) -> None:
@@ -166,7 +166,7 @@ class Folder:
         for entry in self._entries(lambda name: name.startswith(_NEW)):
             with contextlib.suppress(OSError):
                 age = time.time() - entry.stat(follow_symlinks=False).st_mtime
-                if age > _ABANDONED_SECONDS and _is_abandoned(entry.path):
+                if age > _ABANDONED_SECONDS and is_abandoned(entry.path):
                     os.unlink(entry.path)
         for entry in self._entries(lambda name: name.endswith(_KNOWN)):
             with contextlib.suppress(OSError):
@@ -221,7 +221,7 @@ def _boot() -> str:
         return ""
 
 
-def _try_to_lock(file: int) -> bool:
+def try_to_lock(file: int) -> bool:
     if sys.platform == "win32":
         # There, an open file cannot be deleted.
         return True
@@ -234,9 +234,9 @@ def _try_to_lock(file: int) -> bool:
     return True
 
 
-def _is_abandoned(path: str) -> bool:
+def is_abandoned(path: str) -> bool:
     file = os.open(path, _TO_READ)
     try:
-        return _try_to_lock(file)
+        return try_to_lock(file)
     finally:
         os.close(file)

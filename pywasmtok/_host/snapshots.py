@@ -17,7 +17,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ..errors import InvalidArgument
 from . import abi, config, file_systems, snapshot_file
@@ -82,8 +82,43 @@ class Entry(NamedTuple):
     """Why it is not used; None if nothing was found."""
 
 
+class Owner(Protocol):
+    """Whose instances they are, where somebody counts them."""
+
+    @property
+    def most_instances(self) -> int:
+        """Of one tokenizer."""
+        ...
+
+    @property
+    def load_deadline(self) -> float:
+        """Seconds that parsing a file may take, whatever a call may."""
+        ...
+
+    def made(self, instance: Instance, image: Image) -> None: ...
+
+
+class Store(Protocol):
+    """Where an image is looked for before its file is parsed, and kept afterwards."""
+
+    @property
+    def smallest(self) -> int:
+        """Smaller files are parsed each time."""
+        ...
+
+    @property
+    def owner(self) -> Owner | None: ...
+
+    def digest(self, file: bytes | LazyFile) -> str: ...
+    def load(self, key: Key) -> Image | None: ...
+    def keep(self, key: Key, about: Mapping[str, Any], instance: Instance) -> Image | None: ...
+
+
 class SnapshotStore:
     """A directory of snapshots: for this user alone, and for any number of processes."""
+
+    smallest = SMALLEST_FILE
+    owner: Owner | None = None
 
     def __init__(self, directory: str | os.PathLike[str], max_bytes: int = DEFAULT_BOUND) -> None:
         """The directory is made when there is something to store. What was used last is kept, as
@@ -137,12 +172,13 @@ class SnapshotStore:
             if {name: header.about.get(name) for name in key.parts} != key.parts:
                 raise Damaged("it is that of something else")
             if not file_systems.may_be_mapped(file):
-                return Image.of_memory(header.layout, snapshot_file.read_parts(file, header))
+                parts = snapshot_file.read_parts(file, header)
+                return Image.of_memory(header.layout, parts, header.about)
             state = os.fstat(file)
             if not folder.was_verified(key.name, state):
                 snapshot_file.verify(file, header)
                 folder.note_verified(key.name, state)
-            return Image(header.layout, os.dup(file))
+            return Image(header.layout, os.dup(file), about=header.about)
         except (OSError, Refused, Damaged) as problem:
             _log.warning("a snapshot is not used: %s: %s", path, problem)
             return None
@@ -239,7 +275,8 @@ def _mapped(file: int, header: Header) -> Image | None:
     """Through a descriptor that only reads: nothing of this process shall change it any more."""
     if not file_systems.may_be_mapped(file):
         return None
-    return Image(header.layout, os.open(f"/proc/self/fd/{file}", os.O_RDONLY | os.O_CLOEXEC))
+    own = os.open(f"/proc/self/fd/{file}", os.O_RDONLY | os.O_CLOEXEC)
+    return Image(header.layout, own, about=header.about)
 
 
 def _bound() -> int:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import CoreTrap, MemoryLimit, TokenizerError
-from . import interrupt
+from ..errors import CoreTrap, HostError, MemoryLimit, TokenizerError
+from . import cancel, interrupt
 from .core import Core
 from .deadline import current
 from .image import Image
 from .instance import Instance
-from .snapshots import SMALLEST_FILE, Key, SnapshotStore
+from .snapshots import Key, Store
 from .status import Interrupted
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _FIRST_INPUT: Final = 64 * 1024
 # Makes the tables that an instance writes to while it encodes, so that clones share them until they
 # do. Without it each would begin with megabytes of its own.
 _WARM_UP: Final = b"a"
+
+# The feature of the error where address space or memory maps are used up.
+NO_ROOM: Final = "address-space"
 
 # An instance that has grown by more than this in a call gives its memory back.
 _BLOAT: Final = 64 * 1024 * 1024
@@ -40,15 +44,16 @@ class ImageSource:
         core: Core,
         file: bytes | LazyFile,
         options: bytes = b"",
-        store: SnapshotStore | None = None,
+        store: Store | None = None,
         memory_cap: int | None = None,
     ) -> None:
         self._core = core
         self._memory_cap = memory_cap
+        self._owner = None if store is None else store.owner
         # Made to see whether a snapshot serves: the first caller gets it.
         self._first: Instance | None = None
         self.from_snapshot = False
-        if store is None or len(file) < SMALLEST_FILE:
+        if store is None or len(file) < store.smallest:
             self._image = Image.of(_loaded(core, bytes(file), options, memory_cap))
             return
         key = Key.of(core, store.digest(file), options)
@@ -58,7 +63,21 @@ class ImageSource:
             self.from_snapshot = True
             return
         instance = _loaded(core, bytes(file), options, memory_cap)
-        self._image = store.keep(key, _about(instance, len(file)), instance) or Image.of(instance)
+        about = _about(instance, len(file))
+        self._image = store.keep(key, about, instance) or Image.of(instance, about)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Of the file: its `format`, its number of `tokens`."""
+        return self._image.about
+
+    @property
+    def image(self) -> Image:
+        return self._image
+
+    @property
+    def most_instances(self) -> int | None:
+        return None if self._owner is None else self._owner.most_instances
 
     def limited(self, with_clock: bool, memory_cap: int | None) -> ImageSource:
         """The same tables for instances with other bounds."""
@@ -71,7 +90,20 @@ class ImageSource:
 
     def new_instance(self) -> Instance:
         first, self._first = self._first, None
-        return first or self._image.clone(self._core, self._memory_cap)
+        return first or self._clone()
+
+    def _clone(self) -> Instance:
+        try:
+            instance = self._image.clone(self._core, self._memory_cap)
+        except (OSError, MemoryError) as problem:
+            raise HostError(
+                f"no instance can be made: {problem}",
+                feature=NO_ROOM,
+                hint="A process has 65,530 memory maps by default: see vm.max_map_count",
+            ) from None
+        if self._owner is not None:
+            self._owner.made(instance, self._image)
+        return instance
 
     def usable(self, instance: Instance) -> bool:
         return True
@@ -87,10 +119,14 @@ class ImageSource:
 
     def _serves(self, image: Image) -> bool:
         try:
-            self._first = image.clone(self._core, self._memory_cap)
+            self._image = image
+            self._first = self._clone()
         except MemoryLimit:
             raise
         except (TokenizerError, OSError, MemoryError) as problem:
+            if self._owner is not None and getattr(problem, "feature", None) == NO_ROOM:
+                # Who has many instances can do with fewer; parsing would only take longer.
+                raise
             _log.warning("a snapshot is not used: no instance can be made of it: %s", problem)
             return False
         return True
@@ -108,8 +144,11 @@ def _with_file(core: Core, file: bytes, options: bytes, memory_cap: int | None) 
     while True:
         instance = Instance(core, memory_cap=memory_cap)
         try:
-            interrupt.run(instance, lambda one: _load(one, file, options), seconds_left(core))
+            seconds = seconds_left(core)
+            token = None if interrupt.in_main_thread() else cancel.current()
+            interrupt.run(instance, lambda one: _load(one, file, options), seconds, token)
         except Interrupted:
+            cancel.check()
             # The deadline, which the next turn reports; or somebody cancelled another call, and
             # this one was hit: nothing is wrong with it.
             continue

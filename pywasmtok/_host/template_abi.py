@@ -82,6 +82,8 @@ ERROR_KINDS: Final[dict[int, str]] = {
 FUNCTIONS: Final[dict[str, tuple[int, str]]] = {
     "tpl_abi_version": (0, "i32"),
     "tpl_answer": (0, "i32"),
+    "tpl_limit_memory": (1, ""),
+    "tpl_memory_taken": (0, "i32"),
     "tpl_input": (1, "i32"),
     "tpl_compile": (1, "i32"),
     "tpl_drop": (1, ""),

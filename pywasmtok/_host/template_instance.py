@@ -13,10 +13,12 @@ from typing import Final
 import wasmtime
 
 from .. import errors
-from . import fork
+from . import cancel, fork
 from . import template_abi as abi
 from .deadline import current
-from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory, view
+from .guest_memory import GuestMemory
+from .interrupt import in_main_thread
+from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory
 from .status import misbehaved, trapped
 from .template_core import TemplateCore
 from .ticker import ticker, ticks
@@ -29,6 +31,8 @@ _BLOCK: Final = struct.Struct(f"<{abi.ANSWER_WORDS}I")
 _MOST_TEMPLATES: Final = 64
 # Compiled, a template takes several times the bytes of its source.
 _MOST_SOURCE: Final = 1 << 20
+
+_TOO_LONG: Final = "the template took longer than it may"
 
 _CLASSES: Final[dict[int, type[errors.TemplateError]]] = {
     abi.ERROR_SYNTAX: errors.TemplateSyntaxError,
@@ -52,13 +56,12 @@ class Answer:
     notes: bytes
 
 
-class TemplateInstance:
+class TemplateInstance(GuestMemory):
     __slots__ = (
         "__weakref__",
         "_answer",
         "_bound",
         "_calls",
-        "_guest",
         "_input",
         "_memory_cap",
         "_render",
@@ -66,11 +69,11 @@ class TemplateInstance:
         "_room",
         "_seconds",
         "_set_deadline",
-        "_size",
         "_sources",
+        "_store",
         "_templates",
         "_trap",
-        "_view",
+        "_watch",
         "fresh",
     )
 
@@ -78,7 +81,6 @@ class TemplateInstance:
         self._memory_cap = memory_cap
         with fork.creation:
             store = wasmtime.Store(core.engine)
-            store.set_limits(memory_size=memory_cap)
             store.set_epoch_deadline(NEVER)
             try:
                 instance = wasmtime.Instance(store, core.module, [])
@@ -87,6 +89,9 @@ class TemplateInstance:
                     f"no instance of the template renderer can be made: {problem}",
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
+        self._store = store
+        # There from the first call on that somebody may cancel.
+        self._watch: cancel.Watch | None = None
         self._calls = Calls(store, instance)
         self._trap = self._calls.trap
         self._seconds: float | None = None
@@ -105,6 +110,13 @@ class TemplateInstance:
         # Whether nothing has run in it yet.
         self.fresh = True
         self._answer = self._call("tpl_answer")
+        # The memory itself has one size for ever: see `heap.rs`.
+        if memory_cap > self._size:
+            raise errors.InvalidArgument(
+                f"a render may use {self._size} bytes of memory at most, not {memory_cap}",
+                hint="TemplateLimits(memory=...) is that bound",
+            )
+        self._call("tpl_limit_memory", memory_cap)
 
     # What callers ask for. Each begins with the time that it may take.
 
@@ -113,13 +125,28 @@ class TemplateInstance:
         if end is not None:
             left = end.check()
             seconds = left if seconds is None else min(seconds, left)
+        token = cancel.current()
+        if token is not None:
+            token.check()
         if seconds is not None:
             ticker.begin(seconds)
+            if self._watch is not None or (token is not None and not in_main_thread()):
+                seconds = self._watched(seconds, token)
         if seconds != self._seconds:
             self._seconds = seconds
             time = NEVER if seconds is None else ticks(seconds)
             self._set_deadline = self._calls.deadline_setter(time)
         self._set_deadline()
+
+    @property
+    def watched(self) -> bool:
+        """Whether Python is asked in the middle of its calls: not in the main thread, please."""
+        return self._watch is not None
+
+    def _watched(self, seconds: float, token: cancel.CancelToken | None) -> float:
+        if self._watch is None:
+            self._watch = cancel.Watch(self._store)
+        return self._watch.begin(seconds, token)
 
     def knows(self, template: int) -> bool:
         return template in self._templates
@@ -178,10 +205,22 @@ class TemplateInstance:
         )
 
     @property
+    def known_size(self) -> int:
+        """Bytes of its memory as of its last call."""
+        return self._size
+
+    def base(self) -> int:
+        return self._guest.base()
+
+    def read(self, start: int, end: int) -> memoryview:
+        """A window, not a copy: for looking what is left in its memory."""
+        self._check(start, end - start)
+        return self._view[start:end]
+
+    @property
     def bloated(self) -> bool:
         """Whether a new one is worth more than the memory that this one keeps."""
-        self._measure()
-        return self._size > self._memory_cap // 2
+        return self._call("tpl_memory_taken") > self._memory_cap // 2
 
     # Input and templates.
 
@@ -268,10 +307,10 @@ class TemplateInstance:
     def _failure(self, failed: int | None) -> Exception:
         """What to raise after a trap. Whoever gets it has to drop this instance."""
         if failed is not None:
-            return trapped("an error", self._calls.error_text(failed))
+            return self._ended(self._calls.error_text(failed))
         code = self._calls.take_trap()
         if code is wasmtime.TrapCode.INTERRUPT:
-            return _limit("deadline", "the template took longer than it may")
+            return _limit("deadline", _TOO_LONG)
         if code is wasmtime.TrapCode.STACK_OVERFLOW:
             return _limit("stack", "the template nests deeper than the stack allows")
         self._calls.set_deadline(NEVER)
@@ -279,6 +318,15 @@ class TemplateInstance:
         if self._asked("tpl_out_of_memory") or "capacity overflow" in text:
             return _limit("memory", "the template needs more memory than it may use")
         return trapped(code.name if code is not None else "a trap", text)
+
+    def _ended(self, said: str) -> Exception:
+        """An error in place of a trap: the watch has ended the call, or nobody knows."""
+        if self._watch is None or not self._watch.ended:
+            return trapped("an error", said)
+        token = cancel.current()
+        if token is not None and token.cancelled:
+            return cancel.left()
+        return _limit("deadline", _TOO_LONG)
 
     def _asked(self, name: str) -> int:
         """For after a trap: anything may be wrong by now."""
@@ -293,29 +341,6 @@ class TemplateInstance:
             return self._copy(self._asked("tpl_panic_ptr"), length).decode("utf-8", "replace")
         except errors.CoreTrap:
             return ""
-
-    # Guest memory.
-
-    def _copy(self, start: int, length: int) -> bytes:
-        if not length:
-            return b""
-        end = start + length
-        if end > self._size:
-            self._check(start, length)
-        return self._view[start:end].tobytes()
-
-    def _check(self, start: int, length: int) -> None:
-        """Memory never shrinks and never moves: only what lies behind its known end is new."""
-        if start + length > self._size:
-            self._measure()
-            if start + length > self._size:
-                raise misbehaved("answered with an address outside its memory")
-
-    def _measure(self) -> None:
-        size = self._guest.size()
-        if size != self._size:
-            self._size = size
-            self._view = view(self._guest.base(), size)
 
 
 def _limit(feature: str, message: str) -> errors.TemplateLimitExceeded:

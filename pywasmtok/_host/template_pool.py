@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from .. import errors
 from . import fork
+from .interrupt import in_main_thread
 from .pool import default_limit
 from .template_core import open_template_core, stack_of_thread
 from .template_instance import NotPlain, TemplateInstance
@@ -26,7 +27,10 @@ _TRAPS: Final = {"deadline", "stack", "memory"}
 class TemplatePool:
     """The instances for one size of stack and one bound of memory."""
 
-    def __init__(self, stack: int, memory: int) -> None:
+    def __init__(
+        self, stack: int, memory: int, made: Callable[[TemplateInstance], None] | None = None
+    ) -> None:
+        self._made = made
         self.core = open_template_core(stack)
         self._memory = memory
         self._idle: list[TemplateInstance] = []
@@ -34,10 +38,7 @@ class TemplatePool:
 
     def run(self, work: Callable[..., T], *args: object) -> T:
         """`work` with an instance; once more with a new one where an old one had no room left."""
-        try:
-            instance = self._idle.pop()
-        except IndexError:
-            instance = self._new()
+        instance = self._idle_or_new()
         fresh = instance.fresh
         try:
             answer = work(instance, *args)
@@ -60,6 +61,16 @@ class TemplatePool:
         self.release(instance)
         return answer
 
+    def _idle_or_new(self) -> TemplateInstance:
+        while True:
+            try:
+                instance = self._idle.pop()
+            except IndexError:
+                return self._new()
+            # Those that Python watches over are for other threads; see `cancel`.
+            if not (instance.watched and in_main_thread()):
+                return instance
+
     def release(self, instance: TemplateInstance) -> None:
         if len(self._idle) < self._most_idle:
             self._idle.append(instance)
@@ -70,23 +81,42 @@ class TemplatePool:
             self.release(instance)
 
     def _new(self) -> TemplateInstance:
-        return TemplateInstance(self.core, self._memory)
+        instance = TemplateInstance(self.core, self._memory)
+        if self._made is not None:
+            self._made(instance)
+        return instance
 
 
-_pools: Final[dict[tuple[int, int], TemplatePool]] = {}
+class TemplatePools:
+    """The instances of one owner: nothing that ran for it is ever handed to another."""
+
+    def __init__(self, made: Callable[[TemplateInstance], None] | None = None) -> None:
+        """`made` is told of each instance."""
+        self._pools: dict[tuple[int, int], TemplatePool] = {}
+        self._made = made
+
+    def pool(self, memory: int) -> TemplatePool:
+        """For the stack of this thread."""
+        key = stack_of_thread(), memory
+        found = self._pools.get(key)
+        return found if found is not None else self._new(key)
+
+    def clear(self) -> None:
+        """Lets go of what is idle."""
+        with fork.creation:
+            self._pools.clear()
+
+    def _new(self, key: tuple[int, int]) -> TemplatePool:
+        with fork.creation:
+            found = self._pools.get(key)
+            if found is None:
+                found = self._pools[key] = TemplatePool(*key, self._made)
+            return found
+
+
+shared: Final = TemplatePools()
+"""Of the program itself."""
 
 
 def pool(memory: int) -> TemplatePool:
-    """For the stack of this thread."""
-    key = stack_of_thread(), memory
-    found = _pools.get(key)
-    return found if found is not None else _made(key)
-
-
-def _made(key: tuple[int, int]) -> TemplatePool:
-    with fork.creation:
-        found = _pools.get(key)
-        if found is None:
-            found = TemplatePool(*key)
-            _pools[key] = found
-        return found
+    return shared.pool(memory)

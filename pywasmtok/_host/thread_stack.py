@@ -42,6 +42,12 @@ def require() -> None:
     checked.enough = True
 
 
+def require_once() -> None:
+    """The same for who asks often: looking takes as long as the process has memory maps."""
+    if not hasattr(checked, "enough"):
+        require()
+
+
 def stack_size() -> int | None:
     """Bytes of the current thread's stack; None where it cannot be known."""
     if sys.platform.startswith("linux"):

@@ -41,6 +41,8 @@ def ticks(seconds: float) -> int:
 class Ticker:
     def __init__(self) -> None:
         self._by_hand: list[Callable[[], None]] = []
+        # Whether the fork that is under way holds the lock.
+        self._held = False
         self._timed: list[tuple[EngineTimer, Callable[[], None]]] = []
         self._reset()
 
@@ -128,6 +130,23 @@ class Ticker:
                 timer.stop()
             return True
 
+    def before_fork(self) -> None:
+        """No timer expires while the process forks; see `timer.settle`."""
+        # Not for ever: a signal handler may fork in the middle of anything.
+        self._held = self._lock.acquire(timeout=_LINGER)
+        for timer, _ in self._timed:
+            timer.stop()
+        if any(timer.made for timer, _ in self._timed):
+            from .timer import settle
+
+            settle()
+
+    def after_fork_in_parent(self) -> None:
+        if not self.asleep:
+            self._start_timers()
+        if self._held:
+            self._lock.release()
+
     def after_fork(self) -> None:
         # The thread and the timers stayed behind; the engines came along.
         for timer, _ in self._timed:
@@ -143,4 +162,8 @@ ticker: Final = Ticker()
 
 atexit.register(ticker.at_exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=ticker.after_fork)
+    os.register_at_fork(
+        before=ticker.before_fork,
+        after_in_parent=ticker.after_fork_in_parent,
+        after_in_child=ticker.after_fork,
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from functools import cache
 from typing import Any, Final
 
@@ -20,6 +21,12 @@ from .raw import address_of
 _CLOCK_MONOTONIC: Final = 1
 _SIGEV_THREAD: Final = 2
 _NANOSECONDS: Final = 1_000_000_000
+
+# `sem_t` takes 32.
+_SEMAPHORE_BYTES: Final = 64
+# Where even this does not help, a fork is as it would be without.
+_PATIENCE: Final = 2.0
+_PAUSE: Final = 0.0001
 
 
 class _Event(ctypes.Structure):
@@ -56,7 +63,7 @@ def _library() -> Any:
         try:
             library = ctypes.CDLL(name, use_errno=True)
             library.gnu_get_libc_version  # noqa: B018
-            library.timer_create  # noqa: B018
+            library.timer_create, library.sem_trywait  # noqa: B018
         except (OSError, AttributeError):
             continue
         library.timer_settime.argtypes = [
@@ -70,6 +77,43 @@ def _library() -> Any:
     return None
 
 
+def settle() -> None:
+    """Waits until glibc has called for all timers that have expired; none may be running.
+
+    The thread that makes these calls holds a lock of glibc's while it begins one. A fork at that
+    moment leaves the lock locked in the child, which then waits for it for ever as it makes timers
+    of its own. Signals of timers come in order: when that of one more timer has been served, and
+    the timer could be deleted, which takes the lock, nobody has it.
+    """
+    library = _library()
+    if library is None:
+        return
+    semaphore = ctypes.create_string_buffer(_SEMAPHORE_BYTES)
+    library.sem_init(semaphore, 0, 0)
+    event = _Event(
+        value=ctypes.addressof(semaphore),
+        notify=_SIGEV_THREAD,
+        function=address_of(library.sem_post),
+    )
+    made = ctypes.c_void_p()
+    if library.timer_create(
+        ctypes.c_int(_CLOCK_MONOTONIC), ctypes.byref(event), ctypes.byref(made)
+    ):
+        return
+    library.timer_settime(made, 0, ctypes.byref(_Times(0, 0, 0, 1)), None)
+    end = time.monotonic() + _PATIENCE
+    while library.sem_trywait(semaphore):
+        if time.monotonic() > end:
+            # It may be called at any time: its memory must stay.
+            _never_called.append(semaphore)
+            break
+        time.sleep(_PAUSE)
+    library.timer_delete(made)
+
+
+_never_called: Final[list[Any]] = []
+
+
 class EngineTimer:
     """The timer of one engine. It belongs to the process that made it: a fork leaves it behind."""
 
@@ -79,6 +123,10 @@ class EngineTimer:
         # never be freed.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
         self._id: ctypes.c_void_p | None = None
+
+    @property
+    def made(self) -> bool:
+        return self._id is not None
 
     def start(self, period: float) -> bool:
         """False: there is no such timer here, or no more of them."""

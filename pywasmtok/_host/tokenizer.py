@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from .status import Interrupted
 
 if TYPE_CHECKING:
     from .crew import Job
+    from .image import Image
     from .instance import FullEncoding, Instance, Kept, StopStep
     from .pool import Pool
 
@@ -59,6 +60,10 @@ class CoreTokenizer:
         self.build = build
         # Whether an earlier load, maybe of another process, has saved this one its parsing.
         self.from_snapshot = from_snapshot
+        # What is known of the file without asking the core; empty where it never was written down.
+        self.about: Mapping[str, Any] = {}
+        # The memory that its instances begin with, where each has one of its own.
+        self.image: Image | None = None
         self._pool = pool
         self._idle = pool.idle
         # For views with bounds: by whether they have a deadline, and by their memory.
@@ -371,6 +376,12 @@ class CoreTokenizer:
             pool = self._pools_of_views.setdefault(key, type(self._pool)(source, self._pool.limit))
         threads = self._parallel.threads
         return LimitedView(pool, self.build, threads, self.from_snapshot, deadline=deadline)
+
+    def retire(self) -> None:
+        """Keeps no idle instance any more: whoever still uses this pays for a new one each time."""
+        self._pool.retire()
+        for pool in tuple(self._pools_of_views.values()):
+            pool.retire()
 
     def close(self) -> None:
         """Frees what is idle now, and the rest as the calls that use it end."""

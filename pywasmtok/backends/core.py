@@ -80,6 +80,11 @@ class CoreBackend(Backend):
         """What the core says of the file; see docs/abi.md."""
         return self._core.info()
 
+    @property
+    def format(self) -> str:
+        """The kind of file, such as `gguf`."""
+        return str(self._core.about.get("format") or self.info["format"])
+
     @cached_property
     def _pads_batches(self) -> bool:
         padding = self.info["padding"]

@@ -62,6 +62,9 @@ def _strings(source: str, at: int, closing: str) -> tuple[list[str], int]:
             joins, at = True, string.end()
             continue
         letter = source[at]
+        if letter in "'\"":
+            # It has no end, so this is no template: nothing is rendered, and nothing more is read.
+            return found, len(source)
         if letter in _CLOSING:
             open_brackets.append(_CLOSING[letter])
         elif open_brackets and letter == open_brackets[-1]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
     from .capabilities import ChatCapabilities
-    from .contract import Profile, TemplateLimits
+    from .contract import Profile, Renderer, TemplateLimits
     from .renderers import Rendering
     from .session import ChatSession
     from .templates import ChatTemplates, TemplateLike
@@ -17,10 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["ChatMethods"]
 
 
+@cache
+def _face() -> ModuleType:
+    """Imported when it is first needed; the statement would be a tenth of a short render."""
+    from . import face
+
+    return face
+
+
 class ChatMethods:
     """Mixed into `Tokenizer`; docs/chat.md is the guide."""
 
     _chat: ChatTemplates | None = None
+    chat_sandbox: Renderer | None = None
+    """Where templates are rendered, if not where all of this process are."""
+
+    @property
+    def chat_encoder(self) -> Tokenizer | None:
+        """What encodes rendered text, if anything was rendered: mostly this very tokenizer."""
+        return None if self._chat is None else self._chat.encoder
 
     def apply_chat_template(  # noqa: PLR0917  # the order is that of transformers
         self,
@@ -59,24 +76,27 @@ class ChatMethods:
         limits          bounds on templates and their work
         kwargs          variables of the template
         """
-        from .face import Asked, apply_chat_template
-
-        return apply_chat_template(
+        face = _face()
+        # In the order of the fields, as above.
+        asked = face.Asked(
+            tools,
+            documents,
+            chat_template,
+            add_generation_prompt,
+            continue_final_message,
+            now,
+            profile,
+            renderer,
+            strict,
+            limits,
+            kwargs,
+        )
+        if not (tokenize or sanitize_control_tokens or return_assistant_tokens_mask):
+            return face.chat_text(self.chat_templates, conversation, asked)
+        return face.apply_chat_template(
             cast("Tokenizer", self),
             conversation,
-            Asked(
-                tools=tools,
-                documents=documents,
-                chat_template=chat_template,
-                add_generation_prompt=add_generation_prompt,
-                continue_final_message=continue_final_message,
-                now=now,
-                profile=profile,
-                renderer=renderer,
-                strict=strict,
-                limits=limits,
-                arguments=kwargs,
-            ),
+            asked,
             tokenize=tokenize,
             sanitize_control_tokens=sanitize_control_tokens,
             padding=padding,

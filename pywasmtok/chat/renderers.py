@@ -19,9 +19,12 @@ Rendering = str | Renderer | None
 """The name of a renderer, an own one, or None for the sandbox."""
 
 
-def choose(rendering: Rendering, *, of_operator: bool) -> Renderer:
-    """`of_operator`: whether the template is the program's own."""
+def choose(rendering: Rendering, *, of_operator: bool, sandbox: Renderer | None = None) -> Renderer:
+    """`of_operator`: whether the template is the program's own. `sandbox`: that of the tokenizer,
+    where it has one of its own."""
     if rendering is None or rendering == "sandbox":
+        if sandbox is not None:
+            return sandbox
         from .sandbox import renderer
 
         return renderer()

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any, Final
 
@@ -15,38 +15,22 @@ from .._host import refuse_subinterpreter
 from .._host import template_abi as abi
 from .._host.status import lone_surrogate
 from .._host.template_instance import HEADER, NotPlain, TemplateInstance
-from .._host.template_pool import TemplatePool, pool
-from ..errors import CoreTrap, InvalidArgument
+from .._host.template_pool import TemplatePool, TemplatePools, pool, shared
+from ..errors import CoreTrap
 from .contract import Origin, Rendered, RenderRequest, TemplateLimits
 from .plain import pack, pack_plain
+from .reserved import refuse_reserved
 
 __all__ = [
-    "RESERVED",
     "Prepared",
     "SandboxRenderer",
     "SandboxTemplate",
     "Translated",
     "contents",
     "prepare",
-    "refuse_reserved",
     "renderer",
     "translate",
 ]
-
-# Nobody from outside replaces what a template is asked to render, or the template.
-RESERVED: Final = frozenset(
-    {
-        "add_generation_prompt",
-        "chat_template",
-        "continue_final_message",
-        "conversation",
-        "documents",
-        "messages",
-        "return_assistant_tokens_mask",
-        "tokenize",
-        "tools",
-    }
-)
 
 _WORD: Final = 0xFFFF_FFFF
 # The last word of a header.
@@ -59,8 +43,11 @@ _numbers: Final = count(1)
 class SandboxTemplate:
     """A template that every instance of the renderer compiles when it first renders it."""
 
-    def __init__(self, source: str, strict: bool, limits: TemplateLimits) -> None:
+    def __init__(
+        self, source: str, strict: bool, limits: TemplateLimits, pools: TemplatePools
+    ) -> None:
         self.source = source
+        self._pools = pools
         self._limits = limits
         self._bytes = _utf8(source, "chat_template")
         self._strict = strict
@@ -71,7 +58,7 @@ class SandboxTemplate:
         self._asks_for_time = "strftime_now" in source
         # The beginnings of headers by their flags.
         self._heads: dict[int, bytes] = {}
-        self.warnings = tuple(pool(limits.memory).run(self._first))
+        self.warnings = tuple(pools.pool(limits.memory).run(self._first))
 
     def render(self, request: RenderRequest) -> Rendered:
         packed = pack(contents(request))
@@ -98,7 +85,7 @@ class SandboxTemplate:
         else:
             head = self._heads.get(flags) or self._head(flags)
             content = head + _SIZE(len(packed)) + packed
-        answer: Rendered = pool(self._limits.memory).run(self._work, content, extra)
+        answer: Rendered = self._pools.pool(self._limits.memory).run(self._work, content, extra)
         return answer
 
     def _head(self, flags: int) -> bytes:
@@ -125,26 +112,26 @@ class SandboxTemplate:
 
 
 class SandboxRenderer:
+    """Its templates are compiled once; what they render, its own instances do."""
+
     name = "sandbox"
+
+    def __init__(self, pools: TemplatePools = shared, kept: int = _COMPILED) -> None:
+        self._compiled = lru_cache(kept)(partial(SandboxTemplate, pools=pools))
 
     def compile(
         self, source: str, *, strict: bool = True, limits: TemplateLimits | None = None
     ) -> SandboxTemplate:
         refuse_subinterpreter()
-        return _compiled(source, strict, limits or TemplateLimits())
+        return self._compiled(source, strict, limits or TemplateLimits())
 
 
 _renderer: Final = SandboxRenderer()
 
 
 def renderer() -> SandboxRenderer:
-    """The one of this process: its templates are compiled once."""
+    """The one of this process, for who has no own one."""
     return _renderer
-
-
-@lru_cache(_COMPILED)
-def _compiled(source: str, strict: bool, limits: TemplateLimits) -> SandboxTemplate:
-    return SandboxTemplate(source, strict, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +203,6 @@ def contents(request: RenderRequest) -> dict[str, Any]:
         "arguments": arguments if isinstance(arguments, dict) else dict(arguments),
         "special": _dict(request.special_tokens),
     }
-
-
-def refuse_reserved(arguments: Any) -> None:
-    taken = RESERVED.intersection(arguments)
-    if taken:
-        raise InvalidArgument(
-            f"an argument of a template cannot be named {', '.join(sorted(taken))}",
-            hint="These are parameters of the call itself",
-        )
 
 
 def _dict(mapping: Any) -> dict[str, Any]:

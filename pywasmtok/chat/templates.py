@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument, InvalidFile, TokenizerClosed, TokenizerError
-from .contract import CompiledTemplate, TemplateLimits
+from .contract import CompiledTemplate, Renderer, TemplateLimits
 from .renderers import Rendering, by_function, choose
 from .settings import Settings, settings_of, special_tokens_map
 from .sources import DEFAULT, TemplatePlace, of_gguf, of_value
+from .unlimited import without_limits
 
 if TYPE_CHECKING:
     from ..sources import SourceLike
@@ -34,7 +35,12 @@ class Chosen(NamedTuple):
     """None: the template came with the call."""
 
     def compile(
-        self, rendering: Rendering, *, strict: bool, limits: TemplateLimits | None
+        self,
+        rendering: Rendering,
+        *,
+        strict: bool,
+        limits: TemplateLimits | None,
+        sandbox: Renderer | None = None,
     ) -> CompiledTemplate:
         place = self.place
         if place is not None and place.render is not None:
@@ -42,7 +48,8 @@ class Chosen(NamedTuple):
         # Whoever may name a template in a request must not choose where it runs.
         rendering = rendering if place is not None else None
         own = place is not None and place.of_operator
-        return choose(rendering, of_operator=own).compile(self.source, strict=strict, limits=limits)
+        chosen = choose(rendering, of_operator=own, sandbox=sandbox)
+        return chosen.compile(self.source, strict=strict, limits=limits)
 
 
 class ChatTemplates:
@@ -51,6 +58,7 @@ class ChatTemplates:
     def __init__(self, tok: Tokenizer, places: tuple[TemplatePlace, ...]) -> None:
         recipe = tok.recipe
         self.places = places
+        self.sandbox = tok.chat_sandbox
         self.file_format = tok.format
         self.source = recipe.source
         self.beside = recipe.sidecars
@@ -121,11 +129,11 @@ class ChatTemplates:
         with a call is kept by its renderer, within bounds."""
         place = chosen.place
         if place is None:
-            return chosen.compile(rendering, strict=strict, limits=limits)
+            return chosen.compile(rendering, strict=strict, limits=limits, sandbox=self.sandbox)
         key = (chosen.source, rendering, strict, limits)
         known = self._compiled.get(key)
         if known is None:
-            known = chosen.compile(rendering, strict=strict, limits=limits)
+            known = chosen.compile(rendering, strict=strict, limits=limits, sandbox=self.sandbox)
             if len(self._compiled) < _KEPT:
                 self._compiled[key] = known
         return known
@@ -194,23 +202,3 @@ def _inside(tok: Tokenizer) -> tuple[TemplatePlace, ...]:
         if served is None:
             core.close()
     return () if found is None else (found,)
-
-
-def without_limits(tok: Tokenizer) -> Tokenizer:
-    """transformers switches off the truncation and the padding that a tokenizer.json states; so the
-    same file, where it states any, is loaded once more without them."""
-    if tok.format != "tokenizer.json":
-        return tok
-    core = tok.core_backend
-    if core is not None and core.info["truncation"] is None and core.info["padding"] is None:
-        return tok
-    import json
-
-    recipe: Any = tok.recipe
-    whole = json.loads(bytes(recipe.data))
-    if whole.get("truncation") is None and whole.get("padding") is None:
-        return tok
-    from ..factory import from_recipe
-
-    data = json.dumps({**whole, "truncation": None, "padding": None}).encode()
-    return from_recipe(recipe._replace(data=data))

@@ -13,12 +13,20 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..chat.sources import TemplatePlace, merged, of_value
-from ..errors import InvalidFile, LimitExceeded, TokenizerError
+from ..errors import InvalidArgument, InvalidFile, LimitExceeded, TokenizerError
 from ..limits import Limits
 from ..special import ROLES
 from .paths import exists, list_folder, printable, read
 
-__all__ = ["FILES", "NO_SIDECARS", "Sidecars", "read_sidecars", "read_template"]
+__all__ = [
+    "FILES",
+    "NO_SIDECARS",
+    "Sidecars",
+    "givable",
+    "given_sidecars",
+    "read_sidecars",
+    "read_template",
+]
 
 FILES = (
     "tokenizer_config.json",
@@ -149,6 +157,62 @@ def read_sidecars(folder: bytes) -> Sidecars:
                 problems.append(f"{name}: {error.message}")
     templates = _templates(folder, objects.get("tokenizer_config.json", {}), problems)
     return Sidecars(tuple(objects), tuple(problems), objects, templates)
+
+
+def given_sidecars(files: Mapping[str, Any]) -> Sidecars:
+    """The same by file name: an object for each JSON file, a text for each template."""
+    if not isinstance(files, Mapping):
+        raise InvalidArgument("sidecars must be an object of files by name")
+    objects: dict[str, Mapping[str, Any]] = {}
+    templates = []
+    for name, content in files.items():
+        if name in FILES or name == TEMPLATES[1]:
+            if not isinstance(content, Mapping):
+                raise InvalidArgument(f"sidecars: {name} must be an object")
+            objects[name] = content
+            continue
+        called = _name_of_template(name)
+        if called is None:
+            raise InvalidArgument(
+                f"sidecars: {name!r} is no file beside a tokenizer",
+                hint=f"There are {', '.join((*FILES, *TEMPLATES))}, {MORE_TEMPLATES}/NAME.jinja",
+            )
+        if not isinstance(content, str):
+            raise InvalidArgument(f"sidecars: {name} must be a text")
+        templates.append(TemplatePlace(name, {called: content}))
+    config = objects.get("tokenizer_config.json", {})
+    whole = objects.pop(TEMPLATES[1], {})
+    places = (
+        merged(templates),
+        of_value(TEMPLATES[1], whole.get("chat_template")),
+        of_value("tokenizer_config.json", config.get("chat_template")),
+    )
+    there = tuple(place for place in places if place is not None)
+    return Sidecars(tuple(objects), (), objects, there)
+
+
+def givable(sidecars: Sidecars) -> dict[str, Any]:
+    """What `given_sidecars` takes."""
+    files: dict[str, Any] = dict(sidecars.objects)
+    for place in sidecars.template_places:
+        if place.place == TEMPLATES[1]:
+            named = [{"name": name, "template": text} for name, text in place.templates.items()]
+            only = place.templates.get("default")
+            files[TEMPLATES[1]] = {"chat_template": named if place.named or only is None else only}
+        elif place.place != "tokenizer_config.json":
+            for name, text in place.templates.items():
+                default = name == "default"
+                files[TEMPLATES[0] if default else f"{MORE_TEMPLATES}/{name}.jinja"] = text
+    return files
+
+
+def _name_of_template(name: object) -> str | None:
+    if name == TEMPLATES[0]:
+        return "default"
+    start, end = f"{MORE_TEMPLATES}/", ".jinja"
+    if not isinstance(name, str) or not (name.startswith(start) and name.endswith(end)):
+        return None
+    return name[len(start) : -len(end)] or None
 
 
 def _object(path: bytes) -> Mapping[str, Any]:

@@ -45,6 +45,16 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ d|tojson(true, l) }}",
         "{{ 1|tojson(true, [1]) }}",
         "{{ 0.25 ** 1.5 }} {{ 4 ** -2 }} {{ 2 ** 0.5 }}",
+        "{% for x in l %}{{ loop|length }}{{ loop|count }}{% endfor %}",
+        # Printed part by part, a sum is what it is as a whole.
+        "{{ 'a' ~ none ~ 1.0 ~ l ~ nothing ~ 'b{' ~ '{c' ~ '\\n' ~ (1 if d else 2) }}",
+        "{{ 'a' + d.nothing }}",
+        "{{ d.a + 'a' }}",
+        "{{ 'a' + l[0] + 'b' + (l[1]|upper) }}{{ l[0] + l[1] + 'c' }}",
+        "{% set x %}{{ 'a{' + l[0] }}{% endset %}{{ x }}{{ x|length }}",
+        "{% macro f() %}{{ '{%' + l[1] + '{#' }}{% endmacro %}{{ f() ~ f()|length }}",
+        "{{ 'a' in d }}{{ 'b' in d }}{{ 1 in d }}{{ l[true] }}{{ l[-1] }}{{ l[9] }}"
+        "{{ not 'a' in d }}",
     ],
 )
 def test_is_the_reference(source: str) -> None:

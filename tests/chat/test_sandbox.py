@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from pywasmtok import errors
 from pywasmtok.chat import plain as plain_module
 from pywasmtok.chat.contract import Rendered, RenderRequest, TemplateLimits
-from pywasmtok.chat.sandbox import RESERVED, prepare, renderer, translate
+from pywasmtok.chat.reserved import RESERVED
+from pywasmtok.chat.sandbox import prepare, renderer, translate
 
 USER = [{"role": "user", "content": "Hi"}]
 

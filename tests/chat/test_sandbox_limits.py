@@ -73,6 +73,11 @@ def test_stack() -> None:
     assert limited(NEST) == "stack"
 
 
+def test_more_memory_than_an_instance_has() -> None:
+    with pytest.raises(errors.InvalidArgument, match="134217728 bytes of memory at most"):
+        renderer().compile("x", limits=TemplateLimits(memory=(128 << 20) + 1))
+
+
 def test_a_request_that_is_too_large_for_the_memory() -> None:
     template = renderer().compile("{{ x|length }}", limits=TemplateLimits(memory=8 << 20))
     for size in (6 << 20, 7 << 20, 20 << 20):

@@ -1,8 +1,9 @@
 """How late deadlines are while four threads hog the GIL: `python -m tests.host.hogs 5000`.
 
 A caller knows that its call has ended when it has the GIL again, which may take much longer than
-the call. So another process watches the calling thread: it runs while the guest runs, and sleeps
-while it waits for the GIL. How late the guest is, is for how long it ran beyond its deadline.
+the call. While the guest runs, its thread runs, and then it sleeps until it has the GIL: the
+kernel's trace says when. Without the right to trace, another process watches the thread, which
+makes what it sees late by its own waiting for a processor.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from bisect import bisect_left
+from collections.abc import Callable
+from itertools import count
 from multiprocessing import shared_memory
 from pathlib import Path
 from typing import NamedTuple
 
 from .processes import start
+from .switches import can_trace, sleeps_of
 
 DEADLINE = 0.03
 
@@ -37,6 +42,9 @@ board = shared_memory.SharedMemory({name!r})
 resource_tracker.unregister(board._name, "shared_memory")
 words = board.buf.cast("d")
 tok = host.load_with(cores.sample_core(False), b"a file", deadline={deadline})
+words[1] = 0.5
+while words[2] == 0:
+    time.sleep(0.01)
 for _ in range(4):
     threading.Thread(target=hog, daemon=True).start()
 for trial in range(1, {trials} + 1):
@@ -45,11 +53,16 @@ for trial in range(1, {trials} + 1):
     try:
         tok.encode_ids(cores.SPIN)
     except errors.DeadlineExceeded:
-        words[3 + trial] = time.monotonic() - words[0]
+        words[2 + 2 * trial] = words[0]
+        words[3 + 2 * trial] = time.monotonic()
 words[1] = -1
 words.release()
 board.close()
 """
+
+
+# From when a call began and its caller went on to when its guest ended.
+Ended = Callable[[float, float], float]
 
 
 class Late(NamedTuple):
@@ -69,16 +82,20 @@ class Late(NamedTuple):
 
 
 def measured(trials: int, *, by_hand: bool = False) -> Late:
-    board = shared_memory.SharedMemory(create=True, size=8 * (trials + 8))
+    board = shared_memory.SharedMemory(create=True, size=8 * (2 * trials + 8))
     words = board.buf.cast("d")
     process = start(CODE.format(name=board.name, deadline=DEADLINE, trials=trials, by_hand=by_hand))
     try:
-        ended = _watch(words, process)
+        while process.poll() is None and words[1] == 0:
+            time.sleep(0.01)
+        ended = _traced(words, process) if can_trace() else _watch(words, process)
         process.communicate(timeout=60)
         assert process.returncode == 0
-        took = [words[3 + trial] for trial in range(1, trials + 1)]
-        guest = [min(ended.get(trial + 1, one), one) - DEADLINE for trial, one in enumerate(took)]
-        return Late(sorted(guest), sorted(one - DEADLINE for one in took))
+        calls = [(words[2 + 2 * one], words[3 + 2 * one]) for one in range(1, trials + 1)]
+        return Late(
+            sorted(ended(*call) - call[0] - DEADLINE for call in calls),
+            sorted(end - begin - DEADLINE for begin, end in calls),
+        )
     finally:
         process.kill()
         words.release()
@@ -86,12 +103,27 @@ def measured(trials: int, *, by_hand: bool = False) -> Late:
         board.unlink()
 
 
-def _watch(words: memoryview, process: subprocess.Popen[str]) -> dict[int, float]:
+def _traced(words: memoryview, process: subprocess.Popen[str]) -> Ended:
+    with sleeps_of(process.pid) as sleeps:
+        words[2] = 1
+        while process.poll() is None and words[1] >= 0:
+            time.sleep(0.1)
+
+    def ended(begin: float, end: float) -> float:
+        # What is before the deadline is Python on its way into the guest.
+        first = bisect_left(sleeps, begin + DEADLINE)
+        return min([*sleeps[first : first + 1], end])
+
+    return ended
+
+
+def _watch(words: memoryview, process: subprocess.Popen[str]) -> Ended:
     """For how long the calling thread, the first of its process, ran without a sleep in each trial:
     the longest time is the guest's, since Python is made to give up the GIL before that."""
     state = Path(f"/proc/{process.pid}/task/{process.pid}/stat")
     longest: dict[int, float] = {}
     running_since: float | None = None
+    words[2] = 1
     while process.poll() is None and words[1] >= 0:
         trial, now = int(words[1]), time.monotonic()
         letter = state.read_text().rpartition(")")[2].split()[0]
@@ -102,7 +134,8 @@ def _watch(words: memoryview, process: subprocess.Popen[str]) -> dict[int, float
         else:
             longest[trial] = max(longest.get(trial, 0), now - running_since)
         time.sleep(0.0005)
-    return longest
+    trials = count(1)
+    return lambda begin, end: min(begin + longest.get(next(trials), end), end)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 use minijinja::value::Object;
 use minijinja::{Environment, ErrorKind, Value};
 
+use crate::context::Dict;
 use crate::error::{Error, Kind, Result};
-use crate::front::{translate, Dialect};
+use crate::front::{translate, Dialect, Lines};
 use crate::limits::Limits;
 use crate::prepare::Profile;
 use crate::semantics::session::{Clock, Session};
@@ -48,9 +49,9 @@ pub struct Template {
     limits: Limits,
     generation: bool,
     warnings: Vec<Error>,
-    plain: Environment<'static>,
+    plain: Program,
     /// The same template in words that show every operation; made when it is first asked for.
-    traced: OnceLock<Result<Environment<'static>>>,
+    traced: OnceLock<Result<Program>>,
 }
 
 impl Template {
@@ -65,7 +66,7 @@ impl Template {
             limits: *limits,
             generation: translated.generation,
             warnings: translated.unsupported,
-            plain: environment(plain_habits(), translated.source, limits)?,
+            plain: Program::new(plain_habits(), translated.source, translated.lines, limits)?,
             traced: OnceLock::new(),
         };
         if dialect == Dialect::Traced {
@@ -92,7 +93,7 @@ impl Template {
 
     /// `variables` is a dictionary.
     pub fn render(&self, variables: Value, options: &Options) -> Result<Rendered> {
-        let text = run(&self.plain, variables.clone(), options, None)?;
+        let text = self.plain.run(variables.clone(), options, None)?;
         let spans = options.generation && self.generation;
         if !options.origins && !spans {
             return Ok(Rendered { text, ..Rendered::default() });
@@ -104,17 +105,17 @@ impl Template {
         } else {
             variables
         };
-        let marked = run(self.traced()?, marked, options, Some(Arc::clone(&tracing)))?;
+        let marked = self.traced()?.run(marked, options, Some(Arc::clone(&tracing)))?;
         let traced = tracing.finish(&marked, &text)?;
         let generation = if options.generation { traced.generation } else { Vec::new() };
         let origins = if options.origins { traced.origins } else { Vec::new() };
         Ok(Rendered { text, generation, origins })
     }
 
-    fn traced(&self) -> Result<&Environment<'static>> {
+    fn traced(&self) -> Result<&Program> {
         let made = self.traced.get_or_init(|| {
             let translated = translate(&self.source, Dialect::Traced, &self.limits)?;
-            environment(traced_habits(), translated.source, &self.limits)
+            Program::new(traced_habits(), translated.source, translated.lines, &self.limits)
         });
         made.as_ref().map_err(Clone::clone)
     }
@@ -139,49 +140,63 @@ fn traced_habits() -> &'static Environment<'static> {
     })
 }
 
-fn environment(
-    habits: &Environment<'static>,
-    source: String,
-    limits: &Limits,
-) -> Result<Environment<'static>> {
-    let mut environment = habits.clone();
-    environment.set_fuel(Some(limits.fuel));
-    environment.add_template_owned(NAME, source).map_err(|error| ours(&error, limits))?;
-    Ok(environment)
+/// A template as the crate runs it.
+struct Program {
+    environment: Environment<'static>,
+    lines: Lines,
 }
 
-fn run(
-    environment: &Environment<'static>,
-    variables: Value,
-    options: &Options,
-    tracing: Option<Arc<Tracing>>,
-) -> Result<String> {
-    let limits = &options.limits;
-    let refuelled;
-    let environment = if environment.fuel() == Some(limits.fuel) {
+impl Program {
+    fn new(
+        habits: &Environment<'static>,
+        source: String,
+        lines: Lines,
+        limits: &Limits,
+    ) -> Result<Self> {
+        let mut environment = habits.clone();
+        environment.set_fuel(Some(limits.fuel));
         environment
-    } else {
-        let mut other = environment.clone();
-        other.set_fuel(Some(limits.fuel));
-        refuelled = other;
-        &refuelled
-    };
-    let session = Session {
-        profile: options.profile,
-        limits: *limits,
-        clock: options.clock.clone(),
-        tracing,
-    };
-    let root = Root { variables, session: Value::from_object(session) };
-    let mut out = Capped { bytes: Vec::with_capacity(ROOM), cap: limits.output };
-    session::bound(limits.output, || {
-        environment
-            .get_template(NAME)
-            .and_then(|template| template.render_captured_to(Value::from_object(root), &mut out))
-            .map(|_| ())
-            .map_err(|error| ours(&error, limits))
-    })?;
-    String::from_utf8(out.bytes).map_err(|_| Error::new(Kind::Internal, "the output is no UTF-8"))
+            .add_template_owned(NAME, source)
+            .map_err(|error| ours(&error, &lines, limits))?;
+        Ok(Self { environment, lines })
+    }
+
+    fn run(
+        &self,
+        variables: Value,
+        options: &Options,
+        tracing: Option<Arc<Tracing>>,
+    ) -> Result<String> {
+        let limits = &options.limits;
+        let refuelled;
+        let environment = if self.environment.fuel() == Some(limits.fuel) {
+            &self.environment
+        } else {
+            let mut other = self.environment.clone();
+            other.set_fuel(Some(limits.fuel));
+            refuelled = other;
+            &refuelled
+        };
+        let session = Session {
+            profile: options.profile,
+            limits: *limits,
+            clock: options.clock.clone(),
+            tracing,
+        };
+        let root = Root { variables, session: Value::from_object(session) };
+        let mut out = Capped { bytes: Vec::with_capacity(ROOM), cap: limits.output };
+        session::bound(limits.output, || {
+            environment
+                .get_template(NAME)
+                .and_then(|template| {
+                    template.render_captured_to(Value::from_object(root), &mut out)
+                })
+                .map(|_| ())
+                .map_err(|error| ours(&error, &self.lines, limits))
+        })?;
+        String::from_utf8(out.bytes)
+            .map_err(|_| Error::new(Kind::Internal, "the output is no UTF-8"))
+    }
 }
 
 /// The variables of a render, and its session under a name that no template can write.
@@ -197,10 +212,11 @@ impl Object for Root {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        if key == session::NAME {
-            return Some(self.session.clone());
-        }
-        self.variables.as_object()?.get_value_by_str(key)
+        let found = match self.variables.downcast_object_ref::<Dict>() {
+            Some(variables) => variables.find(key).cloned(),
+            None => self.variables.as_object()?.get_value_by_str(key),
+        };
+        found.or_else(|| (key == session::NAME).then(|| self.session.clone()))
     }
 }
 
@@ -229,7 +245,7 @@ fn output_limit(cap: usize) -> Error {
 }
 
 /// An error of the crate as one of ours: the one inside it, if there is one.
-fn ours(error: &minijinja::Error, limits: &Limits) -> Error {
+fn ours(error: &minijinja::Error, lines: &Lines, limits: &Limits) -> Error {
     let mut found = None;
     let mut line = error.line();
     let mut cause = error.source();
@@ -250,7 +266,8 @@ fn ours(error: &minijinja::Error, limits: &Limits) -> Error {
     }
     let mut found = found.unwrap_or_else(|| named(error, limits));
     if found.line.is_none() && found.kind != Kind::Raised {
-        found.line = line.and_then(|line| u32::try_from(line).ok());
+        let line = line.and_then(|line| u32::try_from(line).ok());
+        found.line = line.map(|line| lines.original(line));
     }
     found
 }

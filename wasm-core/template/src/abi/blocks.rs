@@ -3,7 +3,7 @@
 //!
 //! For WebAssembly, where there is one thread.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ptr;
 
@@ -12,8 +12,10 @@ const LISTS: usize = 16;
 /// What the general allocator aligns to anyway.
 const ALIGN: usize = 8;
 
-pub struct Blocks {
+pub struct Blocks<A> {
     free: [Cell<*mut Free>; LISTS],
+    /// Where blocks come from, and where large ones go back to.
+    general: A,
 }
 
 /// What stands in a block that nobody uses.
@@ -22,11 +24,11 @@ struct Free {
 }
 
 // SAFETY: lists are touched in WebAssembly without threads alone.
-unsafe impl Sync for Blocks {}
+unsafe impl<A: Sync> Sync for Blocks<A> {}
 
-impl Blocks {
-    pub const fn new() -> Self {
-        Self { free: [const { Cell::new(ptr::null_mut()) }; LISTS] }
+impl<A> Blocks<A> {
+    pub const fn new(general: A) -> Self {
+        Self { free: [const { Cell::new(ptr::null_mut()) }; LISTS], general }
     }
 
     fn list(&self, layout: Layout) -> Option<(&Cell<*mut Free>, Layout)> {
@@ -40,17 +42,17 @@ impl Blocks {
 }
 
 // SAFETY: a block of a list has the size and the alignment that all of its list have; it is in the
-// list or with a caller, never both. All others are `System`'s from first to last.
-unsafe impl GlobalAlloc for Blocks {
+// list or with a caller, never both. All others are `general`'s from first to last.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Blocks<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some((list, whole)) = self.list(layout) else {
             // SAFETY: as our caller promises.
-            return unsafe { System.alloc(layout) };
+            return unsafe { self.general.alloc(layout) };
         };
         let first = list.get();
         if first.is_null() {
             // SAFETY: the size is not zero.
-            return unsafe { System.alloc(whole) };
+            return unsafe { self.general.alloc(whole) };
         }
         // SAFETY: blocks of a list are large enough for a `Free`, which `dealloc` wrote.
         list.set(unsafe { (*first).next });
@@ -60,7 +62,7 @@ unsafe impl GlobalAlloc for Blocks {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let Some((list, _)) = self.list(layout) else {
             // SAFETY: as our caller promises.
-            return unsafe { System.dealloc(block, layout) };
+            return unsafe { self.general.dealloc(block, layout) };
         };
         let first = block.cast::<Free>();
         // SAFETY: the block is ours again, aligned, and large enough.
@@ -71,7 +73,7 @@ unsafe impl GlobalAlloc for Blocks {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if self.list(layout).is_none() {
             // SAFETY: as our caller promises.
-            return unsafe { System.alloc_zeroed(layout) };
+            return unsafe { self.general.alloc_zeroed(layout) };
         }
         // SAFETY: as our caller promises.
         let block = unsafe { self.alloc(layout) };
@@ -88,7 +90,7 @@ unsafe impl GlobalAlloc for Blocks {
         };
         match (self.list(layout), self.list(wanted)) {
             // SAFETY: as our caller promises.
-            (None, None) => unsafe { System.realloc(block, layout, size) },
+            (None, None) => unsafe { self.general.realloc(block, layout, size) },
             (Some((old, _)), Some((new, _))) if ptr::eq(old, new) => block,
             _ => {
                 // SAFETY: as our caller promises.
@@ -109,11 +111,12 @@ unsafe impl GlobalAlloc for Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::alloc::System;
 
     /// Every block keeps what was written into it, whatever happens to the others.
     #[test]
     fn blocks_do_not_overlap() {
-        let blocks = Blocks::new();
+        let blocks = Blocks::new(System);
         let mut held: Vec<(*mut u8, Layout, u8)> = Vec::new();
         let mut state = 1_u32;
         for turn in 0..20_000_u32 {

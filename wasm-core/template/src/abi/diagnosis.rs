@@ -2,11 +2,12 @@
 //! since both end in the trap `unreachable`.
 
 use super::blocks::Blocks;
+use super::heap::Heap;
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[global_allocator]
-static ALLOCATOR: Noting = Noting(Blocks::new());
+static ALLOCATOR: Noting = Noting(Blocks::new(Heap::new()));
 
 static FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -19,7 +20,7 @@ pub fn out_of_memory() -> bool {
     FAILED.load(Ordering::Relaxed)
 }
 
-struct Noting(Blocks);
+struct Noting(Blocks<Heap>);
 
 fn noted(block: *mut u8) -> *mut u8 {
     if block.is_null() {

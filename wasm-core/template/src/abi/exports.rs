@@ -2,8 +2,8 @@
 //! closed: whoever calls on traps again, instead of meeting what was left half done.
 
 use super::constants::ABI_VERSION;
-use super::diagnosis;
 use super::service::Service;
+use super::{diagnosis, heap};
 use pywasmtok_panic_text as panic_text;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -20,6 +20,16 @@ fn service<T>(call: impl FnOnce(&mut Service) -> T) -> T {
 #[no_mangle]
 pub extern "C" fn tpl_abi_version() -> u32 {
     ABI_VERSION
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_limit_memory(most: u32) {
+    heap::limit(most as usize);
+}
+
+#[no_mangle]
+pub extern "C" fn tpl_memory_taken() -> u32 {
+    heap::taken() as u32
 }
 
 #[no_mangle]

@@ -9,6 +9,7 @@
 //! answer.rs     the block that says what the last call gave
 //! slots.rs      handles of templates
 //! blocks.rs     small blocks of memory, used again
+//! heap.rs       all other blocks, in a memory of fixed size
 //! diagnosis.rs  whether an allocation failed, readable after the trap
 //! ```
 //!
@@ -23,6 +24,8 @@ mod diagnosis;
 #[cfg(target_family = "wasm")]
 mod exports;
 mod header;
+#[cfg(target_family = "wasm")]
+mod heap;
 mod input;
 mod json;
 pub mod service;

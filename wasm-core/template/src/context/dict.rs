@@ -83,7 +83,8 @@ impl Dict {
         &self.entries
     }
 
-    fn find(&self, wanted: &str) -> Option<&Value> {
+    #[must_use]
+    pub fn find(&self, wanted: &str) -> Option<&Value> {
         if self.sorted.is_empty() {
             let found = self.entries.iter().find(|(key, _)| key.as_str() == Some(wanted));
             return found.map(|(_, value)| value);

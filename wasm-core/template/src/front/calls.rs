@@ -50,19 +50,18 @@ impl<'s> Emitter<'_, 's> {
         Ok(())
     }
 
-    /// In front of `.carrier(`, or of `|carrier(`.
+    /// In front of `carrier(`.
     pub fn carrier_subject(&mut self, subject: &Expr<'s>) -> Result<()> {
         if self.package() {
             self.package_operand(subject)?;
-            self.write("|");
         } else {
-            self.expression(subject, level::PRIMARY)?;
-            self.write(".");
+            self.piped(subject)?;
         }
+        self.write("|");
         Ok(())
     }
 
-    /// `(subject).carrier("text")`
+    /// `subject|carrier("text")`
     pub fn carried_text(&mut self, subject: &Expr<'s>, carrier: &str, text: &str) -> Result<()> {
         self.carrier_subject(subject)?;
         self.write(&format!("{carrier}({})", quoted(text)));
@@ -166,13 +165,7 @@ impl<'s> Emitter<'_, 's> {
 
     /// `X|__iterable`, which raises for what cannot be iterated.
     pub fn iterable(&mut self, value: &Expr<'s>) -> Result<()> {
-        if self.package() {
-            self.package_operand(value)?;
-        } else {
-            let chained = matches!(value.node, Node::Filter(..));
-            self.expression(value, if chained { level::FILTER } else { level::PRIMARY })?;
-        }
-        self.write("|");
+        self.carrier_subject(value)?;
         self.write(carriers::ITERABLE);
         Ok(())
     }
@@ -193,13 +186,7 @@ impl<'s> Emitter<'_, 's> {
                     &format!("No filter named '{name}' found."),
                 );
             }
-            if self.package() {
-                self.package_operand(subject)?;
-            } else {
-                let chained = matches!(subject.node, Node::Filter(..));
-                self.expression(subject, if chained { level::FILTER } else { level::PRIMARY })?;
-            }
-            self.write("|");
+            self.carrier_subject(subject)?;
         }
         self.sync(at);
         self.write(match name {
@@ -207,7 +194,7 @@ impl<'s> Emitter<'_, 's> {
             "default" | "d" if self.package() => super::package::DEFAULT,
             _ if known => name,
             // In a block an unknown name is the crate's own error, when it is executed.
-            _ => "__missing",
+            _ => "__no_filter",
         });
         if arguments.all().next().is_some() {
             self.arguments(arguments, at)?;

@@ -2,6 +2,7 @@
 
 use super::ast::{Binary, Expr, Node, Unary};
 use super::defaults::Defaults;
+use super::lines::Lines;
 use super::literal::quoted;
 use super::operators::is_literal_number;
 use super::source::Source;
@@ -37,7 +38,9 @@ pub struct Emitter<'a, 's> {
     /// Whether a macro may be what any name stands for.
     pub macro_values: bool,
     pub out: String,
-    /// Of the output, from 1: kept equal to the original's where tags allow it.
+    /// Where the output has lines of its own.
+    pub lines: Lines,
+    /// Of the output, from 1: but for those the original's, where tags allow it.
     line: u32,
     depth: usize,
     temporaries: usize,
@@ -54,6 +57,7 @@ impl<'a, 's> Emitter<'a, 's> {
             defaults: Defaults::new(),
             macro_values: false,
             out: String::with_capacity(source.text.len() + source.text.len() / 4),
+            lines: Lines::default(),
             line: 1,
             depth: 0,
             temporaries: 0,
@@ -65,16 +69,25 @@ impl<'a, 's> Emitter<'a, 's> {
         self.out.push_str(text);
     }
 
-    /// Text of the template's own.
+    /// Text that may have some.
     pub fn write_lines(&mut self, text: &str) {
         self.out.push_str(text);
         let lines = text.bytes().filter(|&byte| byte == b'\n').count();
         self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
     }
 
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// So many of the lines that were just written have none in the original.
+    pub fn not_of_the_source(&mut self, lines: u32) {
+        self.lines.add(self.line, lines);
+    }
+
     /// Inside of a tag: newlines until the line is the original's, so that the crate's errors name it.
     pub fn sync(&mut self, at: usize) {
-        let line = self.source.line(at);
+        let line = self.source.line(at).saturating_add(self.lines.shift());
         while self.line < line {
             self.out.push('\n');
             self.line += 1;
@@ -119,8 +132,19 @@ impl<'a, 's> Emitter<'a, 's> {
         })
     }
 
+    /// In front of `|`: filters chain, everything else is in parentheses if it is no single word.
+    pub fn piped(&mut self, subject: &Expr<'s>) -> Result<()> {
+        let chains = match &subject.node {
+            Node::Filter(..) => true,
+            Node::Integer(_) | Node::Float(_) | Node::Test(..) => false,
+            Node::Unary(..) if is_literal_number(subject) => false,
+            _ => self.level(subject) == level::FILTER,
+        };
+        self.expression(subject, if chains { level::FILTER } else { level::PRIMARY })
+    }
+
     fn level(&self, expression: &Expr<'s>) -> u8 {
-        let carried = if self.package() { level::FILTER } else { level::PRIMARY };
+        let carried = level::FILTER;
         match &expression.node {
             Node::Conditional { .. } => level::ANY,
             Node::Binary(operator, left, right) => match operator {
@@ -281,7 +305,7 @@ impl<'a, 's> Emitter<'a, 's> {
         Ok(())
     }
 
-    /// `(subject).carrier(operands)`
+    /// `subject|carrier(operands)`
     pub fn carried(
         &mut self,
         subject: &Expr<'s>,
@@ -291,9 +315,12 @@ impl<'a, 's> Emitter<'a, 's> {
         if self.package() {
             return self.package_carried(subject, carrier, operands);
         }
-        self.expression(subject, level::PRIMARY)?;
-        self.write(".");
+        self.piped(subject)?;
+        self.write("|");
         self.write(carrier);
+        if operands.is_empty() {
+            return Ok(());
+        }
         self.write("(");
         self.nested(1, subject.at, |emitter| {
             for (at, operand) in operands.iter().enumerate() {

@@ -14,10 +14,12 @@ mod defaults;
 mod emit;
 mod expression;
 mod lexer;
+mod lines;
 mod literal;
 mod names;
 mod number;
 mod operators;
+mod output;
 mod package;
 mod postfix;
 mod source;
@@ -31,6 +33,8 @@ mod write;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
+
+pub use lines::Lines;
 
 /// For whom a template is written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub enum Dialect {
 pub struct Translated {
     /// A tag stands on the line on which it stands in the original.
     pub source: String,
+    /// Where it has lines that the original does not have.
+    pub lines: Lines,
     /// Whether there are generation blocks.
     pub generation: bool,
     /// What cannot be rendered exactly; the first of them is the error of a strict compile.
@@ -97,5 +103,5 @@ pub fn translate(source: &str, dialect: Dialect, limits: &Limits) -> Result<Tran
     let is_generation =
         |statement: &ast::Statement<'_>| matches!(statement.kind, ast::Statements::Generation(_));
     let generation = walk::any_statement(&body, &mut |statement| is_generation(statement));
-    Ok(Translated { source: emitter.out, generation, unsupported })
+    Ok(Translated { source: emitter.out, lines: emitter.lines, generation, unsupported })
 }

@@ -22,8 +22,7 @@ impl<'s> Emitter<'_, 's> {
         match comparison {
             _ if self.is_native_equality(left, comparison, right) => level::COMPARE,
             Compare::NotIn | Compare::NotEqual => level::NOT,
-            _ if self.package() => level::FILTER,
-            _ => level::PRIMARY,
+            _ => level::FILTER,
         }
     }
 
@@ -74,7 +73,8 @@ impl<'s> Emitter<'_, 's> {
             // jinja2 writes the folded number without parentheses, and Python's sign binds less.
             let Node::Unary(_, magnitude) = &left.node else { return Ok(()) };
             self.carried(magnitude, carrier, &[right])?;
-            self.write(&format!(".{}()", carriers::NEGATIVE));
+            self.write("|");
+            self.write(carriers::NEGATIVE);
             return Ok(());
         }
         self.carried(left, carrier, &[right])

@@ -3,6 +3,7 @@
 use super::{translate, Dialect};
 use crate::error::{Error, Kind};
 use crate::limits::Limits;
+use crate::render::{Options, Template};
 
 fn written(source: &str, dialect: Dialect) -> String {
     let translated = translate(source, dialect, &Limits::default()).unwrap();
@@ -24,7 +25,7 @@ fn refused(source: &str) -> Error {
 #[test]
 fn white_space_is_jinja2s() {
     assert_eq!(sandbox("  {% set a = 1 %}\n x"), "{% set a = 1 %} x");
-    assert_eq!(sandbox("a \x1c{{- 'b' -}}\x1f\n c"), "a{{ \"b\" }}c");
+    assert_eq!(sandbox("a \x1c{{- 'b' -}}\x1f\n c"), "abc");
     assert_eq!(sandbox("a\n  {#- c #}\n  {%+ print 1 +%}\nb\n"), "a  {{ \n\n1 }}\nb");
     assert_eq!(sandbox("  {% raw %}\n{{ a }} {%- endraw %}\nb"), "\n{{ \"{\" }}{ a }}b");
     assert_eq!(sandbox("x{# {{ a #}{#"), "x");
@@ -38,32 +39,32 @@ fn text_never_opens_a_tag_of_the_crate() {
 
 #[test]
 fn operators_are_carried() {
-    assert_eq!(sandbox("{{ a ~ b ~ 1 }}"), "{{ a.__concat(b, 1) }}");
-    assert_eq!(sandbox("{{ a + 'x' + b }}"), "{{ a + \"x\" + b }}");
-    assert_eq!(sandbox("{{ a + 'x'|safe }}"), "{{ a.__add(\"x\"|safe) }}");
-    assert_eq!(sandbox("{{ a not in b|list }}"), "{{ not a.__in(b|list) }}");
-    assert_eq!(sandbox("{{ 1 < a.b <= 3 }}"), "{{ (1).__lt(a.b) and a.b.__le(3) }}");
-    assert_eq!(sandbox("{{ a == 'x' or a != b }}"), "{{ a == \"x\" or not a.__eq(b) }}");
-    assert_eq!(sandbox("{{ (-2) ** a }}"), "{{ (2).__pow(a).__neg() }}");
+    assert_eq!(sandbox("{{ a ~ b ~ 1 }}"), "{{ a }}{{ b }}{{ 1 }}");
+    assert_eq!(sandbox("{{ a + 'x' + b }}"), "{{ a|__text }}x{{ b|__text }}");
+    assert_eq!(sandbox("{{ a + 'x'|safe }}"), "{{ a|__add(\"x\"|safe) }}");
+    assert_eq!(sandbox("{{ a not in b|list }}"), "{{ not a|__in(b|list) }}");
+    assert_eq!(sandbox("{{ 1 < a.b <= 3 }}"), "{{ (1)|__lt(a.b) and a.b|__le(3) }}");
+    assert_eq!(sandbox("{{ a == 'x' or a != b }}"), "{{ a == \"x\" or not a|__eq(b) }}");
+    assert_eq!(sandbox("{{ (-2) ** a }}"), "{{ (2)|__pow(a)|__neg }}");
     assert_eq!(
         sandbox("{{ x[1:][::2] }}"),
-        "{{ x.__slice(1, none, none).__slice(none, none, 2) }}"
+        "{{ x|__slice(1, none, none)|__slice(none, none, 2) }}"
     );
     assert_eq!(
         sandbox("{{ x.items, x['items'] }}"),
-        "{{ (x.__attribute(\"items\"), x.__item(\"items\")) }}"
+        "{{ (x|__attribute(\"items\"), x|__item(\"items\")) }}"
     );
     assert_eq!(
         sandbox("{{ loop.index }}{{ x[k] }}{{ x['k'] }}"),
-        "{{ loop.index }}{{ x.__item(k) }}{{ x[\"k\"] }}"
+        "{{ loop.index }}{{ x|__item(k) }}{{ x[\"k\"] }}"
     );
-    assert_eq!(sandbox("{{ -x|f if 0 }}").find("__missing"), Some(13));
+    assert_eq!(sandbox("{{ -x|f if 0 }}").find("__missing"), Some(11));
 }
 
 #[test]
 fn dialects_differ_in_their_carriers() {
     let source = "{{ x.strip()|length }}{% if x == 'a' %}{% endif %}";
-    let traced = "{{ x.strip()|length }}{% if x.__eq(\"a\") %}{% endif %}";
+    let traced = "{{ x.strip()|length }}{% if x|__eq(\"a\") %}{% endif %}";
     assert_eq!(written(source, Dialect::Traced), traced);
     let package = "{{ (x|default(__undefined)|__method(\"strip\"))|default(__undefined)|length }}\
                    {% if x == \"a\" %}{% endif %}";
@@ -91,6 +92,28 @@ fn a_tag_stands_on_its_line() {
             "{translated}"
         );
     }
+}
+
+#[test]
+fn what_is_printed_is_not_put_together_before() {
+    assert_eq!(sandbox("{{ 'a{' }}{{ '{b' + (x|trim) ~ y }}"), "a{{ \"{\" }}{b{{ x|trim }}{{ y }}");
+    assert_eq!(sandbox("{{ x + 1 + 'a' }}"), "{{ x|__add(1)|__text }}a");
+    assert_eq!(sandbox("{{ 'a' ~ (1 if x else 2) }}"), "a{{ 1 if x else 2 }}");
+    assert_eq!(sandbox("{{ x|safe ~ 'a' }}"), "{{ x|safe|__concat(\"a\") }}");
+    assert_eq!(sandbox("{{ 'a\\x0d' }}"), "{{ \"a\\r\" }}");
+    let traced = written("{{ 'a' + x }}{{ 'b' }}", Dialect::Traced);
+    assert_eq!(traced, "{{ \"a\" + x }}{{ \"b\" }}");
+}
+
+/// Lines that a text of the template adds are no lines of the template.
+#[test]
+fn a_printed_line_break_moves_no_error() {
+    let source =
+        "{{ 'a\\n\\nb' }}\n{{ 'c' ~ '\\n' ~ x }}\n{{ y.z }}{{ 'd' }}\n\n{{ nothing.at_all.here }}";
+    let template = Template::compile(source, Dialect::Sandbox, true, &Limits::default()).unwrap();
+    let variables = crate::context::parse_json(b"{\"x\": 1, \"y\": {}}", 9).unwrap();
+    let failed = template.render(variables, &Options::default()).unwrap_err();
+    assert_eq!(failed.line, Some(5), "{failed:?}");
 }
 
 #[test]

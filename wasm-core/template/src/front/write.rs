@@ -33,7 +33,7 @@ impl<'s> Emitter<'_, 's> {
     }
 
     /// Text as it is, but where the crate would see a delimiter in it, or at its end.
-    fn data(&mut self, data: &'s str) {
+    pub fn data(&mut self, data: &str) {
         if !data.contains('{') {
             self.write_lines(data);
             return;
@@ -63,13 +63,7 @@ impl<'s> Emitter<'_, 's> {
         let at = statement.at;
         match &statement.kind {
             Statements::Data(_) => Ok(()),
-            Statements::Output(value) => {
-                self.write("{{ ");
-                self.sync(at);
-                self.nested(1, at, |emitter| emitter.expression(value, level::ANY))?;
-                self.write(" }}");
-                Ok(())
-            }
+            Statements::Output(value) => self.output(value, at),
             Statements::For(each) => self.for_loop(each, at),
             Statements::If { branches, otherwise } => self.branches(branches, otherwise),
             Statements::With { assignments, body } => self.with(assignments, body, at),
@@ -81,7 +75,7 @@ impl<'s> Emitter<'_, 's> {
                     if name.starts_with('_') {
                         let message =
                             format!("setting attribute '{name}' of a namespace is unsafe");
-                        self.write(&format!("(1).{}({})", carriers::MISSING, quoted(&message)));
+                        self.write(&format!("none|{}({})", carriers::MISSING, quoted(&message)));
                         self.write(" %}");
                         return Ok(());
                     }

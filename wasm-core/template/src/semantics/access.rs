@@ -1,5 +1,6 @@
 //! `x.name` and `x[key]`, as jinja2's sandbox looks them up.
 
+use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
 use super::errors::undefined_error;
@@ -22,6 +23,13 @@ pub fn attribute(subject: &Value, name: &str) -> Result<Value, Error> {
 
 /// `x[key]`: the key first, then the attribute of the type.
 pub fn item(subject: &Value, key: &Value) -> Result<Value, Error> {
+    if let Some(items) = subject.downcast_object_ref::<Vec<Value>>() {
+        // Nearly all are; an index that is none of these is looked at below.
+        let index = key.as_usize().filter(|_| key.kind() == ValueKind::Number && key.is_integer());
+        if let Some(item) = index.and_then(|index| items.get(index)) {
+            return Ok(item.clone());
+        }
+    }
     defined(subject)?;
     let found = match Type::of(subject) {
         Type::Dict => subject.as_object().and_then(|map| {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
 use super::errors::{limit_error, type_error, undefined_error};
@@ -9,6 +10,7 @@ use super::generators::{Side, View};
 use super::iterate::{not_iterable, pairs};
 use super::kinds::{type_name, Type};
 use super::numbers;
+use crate::context::Dict;
 
 /// As deep as values print.
 const DEPTH: usize = 200;
@@ -157,6 +159,9 @@ fn order_at(a: &Value, b: &Value, sign: &str, depth: usize) -> Result<Option<Ord
 
 /// `item in container`.
 pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
+    if let (Some(map), ValueKind::String) = (container.downcast_object_ref::<Dict>(), item.kind()) {
+        return Ok(item.as_str().is_some_and(|key| map.find(key).is_some()));
+    }
     match Type::of(container) {
         Type::Undefined => Ok(false),
         Type::Str | Type::Markup => match item.as_str() {

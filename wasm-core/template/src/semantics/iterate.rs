@@ -80,6 +80,8 @@ pub fn length(value: &Value) -> Option<usize> {
         Type::List | Type::Tuple | Type::Dict | Type::Range | Type::View => {
             value.as_object().and_then(|object| object.enumerator_len())
         }
+        // jinja2's has a length, although nothing walks over it.
+        Type::Loop => value.get_attr("length").ok().and_then(|length| length.as_usize()),
         _ => None,
     }
 }

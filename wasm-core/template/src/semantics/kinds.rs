@@ -9,6 +9,7 @@ use super::generators::{Generator, View};
 use super::globals::{Cycler, Joiner};
 use super::numbers::BigInt;
 use super::ranges::Range;
+use crate::context::Dict;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -60,6 +61,13 @@ impl Type {
 
     fn of_object(object: &DynObject) -> Self {
         use minijinja::value::{ObjectRepr, Tuple};
+        // What nearly all are.
+        if object.downcast_ref::<Dict>().is_some() {
+            return Self::Dict;
+        }
+        if object.downcast_ref::<Vec<Value>>().is_some() {
+            return Self::List;
+        }
         match object.repr() {
             ObjectRepr::Seq if object.downcast_ref::<Tuple>().is_some() => Self::Tuple,
             ObjectRepr::Seq if object.downcast_ref::<Group>().is_some() => Self::Tuple,

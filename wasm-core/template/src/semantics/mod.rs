@@ -24,7 +24,7 @@ pub mod strftime;
 pub mod tests;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Rest, ValueOrKwargs};
+use minijinja::value::ArgType;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use call::{Call, Kind, Observed};
@@ -35,7 +35,7 @@ pub fn install(environment: &mut Environment<'_>, observed: &Observed) {
     let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
     environment.set_syntax(syntax.unwrap_or_default());
     print::install(environment, observed);
-    for (kind, table) in [(Kind::Filter, &filters::TABLE), (Kind::Operator, &operators::FILTERS)] {
+    for (kind, table) in [(Kind::Filter, &filters::TABLE), (Kind::Operator, &operators::TABLE)] {
         for &entry in table.0 {
             environment.add_filter(entry.0, piped(kind, entry, observed.clone()));
         }
@@ -51,12 +51,7 @@ pub fn install(environment: &mut Environment<'_>, observed: &Observed) {
     }
     let observed = observed.clone();
     environment.set_unknown_method_callback(move |state, subject, name, args| {
-        let (kind, entry) = if name.starts_with("__") {
-            (Kind::Operator, operators::TABLE.find(name))
-        } else {
-            (Kind::Method, methods::of(subject).and_then(|table| table.find(name)))
-        };
-        let Some(entry) = entry else {
+        let Some(entry) = methods::of(subject).and_then(|table| table.find(name)) else {
             // A value under that name may be one that can be called.
             let held = subject.as_object().and_then(|object| object.get_value_by_str(name));
             return Err(match held {
@@ -65,8 +60,28 @@ pub fn install(environment: &mut Environment<'_>, observed: &Observed) {
             });
         };
         let (args, kwargs) = call::split(args);
-        call::run(&observed, kind, entry, &mut Call { state, subject, args, kwargs })
+        call::run(&observed, Kind::Method, entry, &mut Call { state, subject, args, kwargs })
     });
+}
+
+/// Everything that a function is given, where it lies: the crate's own type for this copies it twice.
+struct Given<'a>(&'a [Value]);
+
+impl<'a> ArgType<'a> for Given<'_> {
+    type Output = Given<'a>;
+
+    fn from_value(value: Option<&'a Value>) -> Result<Given<'a>, Error> {
+        Ok(Given(value.map_or(&[], std::slice::from_ref)))
+    }
+
+    fn from_state_and_values_mut(
+        _: Option<&State<'_, '_>>,
+        values: &'a [Value],
+        offset: usize,
+    ) -> Result<(Given<'a>, usize), Error> {
+        let given = values.get(offset..).unwrap_or_default();
+        Ok((Given(given), given.len()))
+    }
 }
 
 /// A filter or a test: the first argument is what stands before the bar.
@@ -74,11 +89,9 @@ fn piped(
     kind: Kind,
     entry: (&'static str, call::Function),
     observed: Observed,
-) -> impl Fn(&mut State<'_, '_>, Rest<ValueOrKwargs>) -> Result<Value, Error> + Send + Sync + 'static
-{
-    move |state, values| {
-        let values = values.into_values();
-        let (args, kwargs) = call::split(&values);
+) -> impl Fn(&mut State<'_, '_>, Given<'_>) -> Result<Value, Error> + Send + Sync + 'static {
+    move |state: &mut State<'_, '_>, Given(values): Given<'_>| {
+        let (args, kwargs) = call::split(values);
         let (subject, args) = args.split_first().unwrap_or((&Value::UNDEFINED, &[]));
         call::run(&observed, kind, entry, &mut Call { state, subject, args, kwargs })
     }

@@ -1,4 +1,4 @@
-//! The operators that front writes as carriers.
+//! The operators that front writes as carriers: filters, but for two functions.
 
 use std::cmp::Ordering;
 
@@ -6,9 +6,9 @@ use minijinja::{Error, ErrorKind, Value};
 
 use super::call::{Call, Table};
 use super::compare::{contains, equal, order};
-use super::errors::{limit_error, type_error};
+use super::errors::{limit_error, type_error, undefined_error};
 use super::iterate::for_loop;
-use super::kinds::Type;
+use super::kinds::{type_name, Type};
 use super::print::text;
 use super::session::output_cap;
 use super::{access, arithmetic, slices};
@@ -27,6 +27,7 @@ pub static TABLE: Table = Table(&[
     (carriers::GREATER, greater),
     (carriers::IN, within),
     (carriers::ITEM, item),
+    (carriers::ITERABLE, iterable),
     (carriers::LESS_OR_EQUAL, less_or_equal),
     (carriers::LESS, less),
     (carriers::MISSING, missing),
@@ -37,10 +38,8 @@ pub static TABLE: Table = Table(&[
     (carriers::POW, power),
     (carriers::SLICE, slices::slice),
     (carriers::SUB, subtract),
+    (carriers::TEXT, plain_text),
 ]);
-
-/// Carriers that are filters.
-pub static FILTERS: Table = Table(&[(carriers::ITERABLE, iterable)]);
 
 /// Carriers that are functions.
 pub static GLOBALS: Table =
@@ -53,6 +52,18 @@ fn iterable(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 /// Nothing in a plain render; an observer puts its mark.
 fn generation(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(Value::from(""))
+}
+
+/// What stands between plain texts in a sum that is printed: a text, too.
+fn plain_text(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    match Type::of(call.subject) {
+        Type::Str => Ok(call.subject.clone()),
+        Type::Undefined => Err(undefined_error("a value is undefined")),
+        _ => Err(type_error(format!(
+            "can only concatenate str (not \"{}\") to str",
+            type_name(call.subject)
+        ))),
+    }
 }
 
 fn operand<'a>(call: &Call<'a, '_, '_>) -> Result<&'a Value, Error> {

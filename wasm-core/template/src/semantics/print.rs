@@ -1,9 +1,9 @@
 //! What `{{ value }}` writes.
 
+use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, Output, State, Value};
 
 use super::call::Observed;
-use super::kinds::Type;
 
 pub use super::repr::text;
 
@@ -21,7 +21,8 @@ pub fn install(environment: &mut Environment<'_>, observed: &Observed) {
 
 fn write(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
     let written = match value.as_str() {
-        Some(plain) if Type::of(value).is_text() => out.write_str(plain),
+        // Bytes are strings to the crate, and no text.
+        Some(plain) if value.kind() == ValueKind::String => out.write_str(plain),
         _ => out.write_str(&text(value)?),
     };
     written.map_err(Error::from)

@@ -32,6 +32,10 @@ impl Range {
         if distance <= 0 {
             return 0;
         }
+        if self.step == 1 || self.step == -1 {
+            // A division of 128 bits takes a while, and `loop` asks again and again.
+            return usize::try_from(distance).unwrap_or(usize::MAX);
+        }
         let step = self.step.unsigned_abs();
         let count = (distance.unsigned_abs() - 1) / step + 1;
         usize::try_from(count).unwrap_or(usize::MAX)

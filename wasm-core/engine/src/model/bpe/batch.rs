@@ -5,26 +5,33 @@
 //! by. Then a loop touches all their places: it is so short that a processor has many of its loads
 //! on their way at the same time. Only then is anything compared.
 
-use super::cache::{slot, PieceCache};
-use super::key::Key;
+use super::cache::{slot, PieceCache, Table};
+use super::key::{Key, MAX_KEY, REACH};
 use super::wide::Wide;
+use crate::split::scan::WINDOW;
 
 /// How many pieces fit.
 pub const SIZE: usize = 512;
 const MASK: usize = SIZE - 1;
 const UNROLLED: usize = 8;
+/// No batch has more, and it is a power of two.
+const IDS: usize = 4 * SIZE;
+
+/// What [`Batch::push_window`] looks at: a window, and what follows the last start in it.
+pub const VIEW: usize = WINDOW + REACH;
 
 #[derive(Debug)]
 pub struct Batch {
     keys: [Key; SIZE],
-    slots: [u32; SIZE],
-    /// Where each piece is: the start below, the end above.
-    spans: [u64; SIZE],
+    /// Where each piece starts, and above that its place in the cache: one store instead of two.
+    places: [u64; SIZE],
+    /// Where the pieces end whose keys do not say how long they are.
+    ends: [u32; SIZE],
     queued: usize,
     /// The ids of the pieces that the cache knows, one behind the other. A store of fixed width is
     /// one instruction, while growing a `Vec` by one to three ids each time is a call. A store
-    /// writes four lanes, of which at most three are ids.
-    ids: [u32; 3 * SIZE + 1],
+    /// writes four lanes, of which at most three are ids; there is room for it behind any place.
+    ids: [u32; IDS + 4],
     filled: usize,
     /// Where the others are.
     misses: [Miss; SIZE],
@@ -37,10 +44,10 @@ impl Default for Batch {
     fn default() -> Self {
         Self {
             keys: [Key::default(); SIZE],
-            slots: [0; SIZE],
-            spans: [0; SIZE],
+            places: [0; SIZE],
+            ends: [0; SIZE],
             queued: 0,
-            ids: [0; 3 * SIZE + 1],
+            ids: [0; IDS + 4],
             filled: 0,
             misses: [Miss::default(); SIZE],
             missed: 0,
@@ -70,6 +77,11 @@ impl Miss {
     }
 }
 
+#[inline(always)]
+fn slot_of(place: u64) -> u32 {
+    (place >> 32) as u32
+}
+
 impl Batch {
     /// So many pieces can be added when it does not ask to be emptied.
     pub const ROOM: usize = 64;
@@ -91,40 +103,94 @@ impl Batch {
     /// Adds a piece.
     #[inline(always)]
     pub fn push(&mut self, key: Key, start: usize, end: usize) {
-        let at = self.queued & MASK;
-        self.keys[at] = key;
-        self.slots[at] = slot(key);
-        self.spans[at] = start as u64 | (end as u64) << 32;
+        self.write(self.queued, key, start, end);
         self.queued += 1;
     }
 
-    /// Asks the cache for all of them.
     #[inline(always)]
+    fn write(&mut self, at: usize, key: Key, start: usize, end: usize) {
+        let at = at & MASK;
+        self.keys[at] = key;
+        self.places[at] = start as u64 | u64::from(slot(key)) << 32;
+        if end - start > MAX_KEY {
+            self.ends[at] = end as u32;
+        }
+    }
+
+    /// Adds the pieces that start in the window at the start of `view`, which is at `base` of the
+    /// text: one begins there, the others at the bits of `starts`. Answers where the last one
+    /// starts, which is not added.
+    ///
+    /// A function of its own: its loop has few values to keep, and compilers of WebAssembly find a
+    /// register for each of them only where nothing else is about.
+    #[inline(never)]
+    pub fn push_window(&mut self, view: &[u8; VIEW], starts: u64, base: usize) -> usize {
+        let (mut rest, mut from, mut at) = (starts & !1, 0, self.queued);
+        let mut next = |rest: u64| {
+            let to = rest.trailing_zeros() as usize;
+            if let Some(reach) = view.get(from & (WINDOW - 1)..).and_then(<[u8]>::first_chunk) {
+                self.write(at, Key::of_window(reach, to - from), base + from, base + to);
+            }
+            at += 1;
+            from = to;
+            rest & rest.wrapping_sub(1)
+        };
+        // Two in a round: a round is where hosts look at the clock.
+        while rest != 0 {
+            rest = next(rest);
+            if rest == 0 {
+                break;
+            }
+            rest = next(rest);
+        }
+        self.queued = at;
+        base + from
+    }
+
+    /// Asks the cache for all of them.
     pub fn look_up(&mut self, cache: &PieceCache) {
         (self.filled, self.missed) = (0, 0);
-        let Some(table) = cache.table() else {
-            self.missed = self.count();
-            self.misses = std::array::from_fn(|at| Miss::new(at, 0));
-            return;
-        };
+        match cache.table() {
+            Some(table) => {
+                self.touch(table);
+                self.compare(table);
+            }
+            None => {
+                self.missed = self.count();
+                self.misses = std::array::from_fn(|at| Miss::new(at, 0));
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn touch(&mut self, table: Table<'_>) {
         let mut touched = Wide::default();
         // The last round may touch places of earlier pieces.
-        for slots in self.slots.chunks_exact(UNROLLED).take(self.count().div_ceil(UNROLLED)) {
-            for &slot in slots {
-                touched = touched.xor(table.touch(slot));
+        for places in self.places.chunks_exact(UNROLLED).take(self.count().div_ceil(UNROLLED)) {
+            for &place in places {
+                touched = touched.xor(table.touch(slot_of(place)));
             }
         }
         self.touched = touched;
+    }
+
+    #[inline(never)]
+    fn compare(&mut self, table: Table<'_>) {
         let (mut filled, mut missed) = (0, 0);
         for at in 0..self.count() {
-            let answer = table.answer(self.keys[at], self.slots[at]);
-            if let Some(place) = self.ids.get_mut(filled..).and_then(<[u32]>::first_chunk_mut) {
-                answer.store(place);
-            }
-            self.misses[missed & MASK] = Miss::new(at, filled);
+            let answer = table.answer(self.keys[at], slot_of(self.places[at]));
+            let Some((_, behind)) = self.ids.split_at_mut_checked(filled & (IDS - 1)) else {
+                break;
+            };
+            let Some(place) = behind.first_chunk_mut() else { break };
+            answer.store(place);
             let count = answer.last_lane() as usize;
+            // A few of a hundred: guessing wrong there costs less than writing each time.
+            if count == 0 {
+                self.misses[missed & MASK] = Miss::new(at, filled);
+                missed += 1;
+            }
             filled += count;
-            missed += usize::from(count == 0);
         }
         (self.filled, self.missed) = (filled, missed);
     }
@@ -148,8 +214,11 @@ impl Batch {
     }
 
     pub fn span(&self, at: usize) -> (usize, usize) {
-        let span = self.spans[at & MASK];
-        (span as u32 as usize, (span >> 32) as usize)
+        let start = self.places[at & MASK] as u32 as usize;
+        match self.key(at).length() {
+            length @ ..=MAX_KEY => (start, start + length),
+            _ => (start, self.ends[at & MASK] as usize),
+        }
     }
 }
 

@@ -1,15 +1,15 @@
 //! The way of bytes: pieces of raw text, a cache in front, and merges that start from bytes.
 
-use super::batch::Batch;
+use super::batch::{Batch, VIEW};
 use super::cache::PieceCache;
-use super::key::{Key, MAX_KEY, REACH};
+use super::key::{Key, MAX_KEY};
 use super::merge::{fits_short, Merger, Short, SHORT};
 use super::missed::Missed;
 use super::pairs::{PairTable, PACKED_IDS};
 use super::segments::{self, Segments};
 use super::{Bpe, BpeScratch};
 use crate::split::byte_level::CHAR_OF_BYTE;
-use crate::split::scan::{PieceScan, WINDOW};
+use crate::split::scan::PieceScan;
 use crate::vocab::Vocab;
 
 #[derive(Debug)]
@@ -196,9 +196,9 @@ impl Bpe {
             for (n, miss) in misses.iter().enumerate() {
                 out.extend_from_slice(batch.ids(copied, miss.filled()));
                 copied = miss.filled();
-                let key = batch.key(miss.at());
-                if !missed.take(n, cache, key, out) {
-                    let (start, end) = batch.span(miss.at());
+                let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
+                let piece = text.get(start..end).unwrap_or_default();
+                if !missed.take(n, cache, key, piece, out) {
                     let place = Place { key, text, start, end };
                     self.encode_missed(bytes, merger, cache, segments, place, out);
                 }
@@ -265,9 +265,6 @@ fn is_long_han_or_kana(piece: &[u8]) -> bool {
         && piece.first_chunk().is_some_and(|[a, b, _, c]| [a, b, c].into_iter().any(is_lead))
 }
 
-/// What [`queue_window`] looks at: a window, and what follows the last start in it.
-const VIEW: usize = WINDOW + REACH;
-
 /// The end of a text, followed by what no scanner knows: no piece is settled because of it.
 fn padded(rest: &[u8]) -> [u8; VIEW] {
     let mut view = [0xFF; VIEW];
@@ -287,19 +284,11 @@ fn queue_window<S: PieceScan>(
     base: usize,
 ) -> usize {
     let Some(window) = view.first_chunk() else { return base };
-    // The lowest bit is the start that is known already.
-    let mut starts = scan.starts(window) & !1;
-    let mut from = 0;
-    while starts != 0 {
-        let to = starts.trailing_zeros() as usize;
-        starts &= starts - 1;
-        let Some(reach) = view.get(from & (WINDOW - 1)..).and_then(<[u8]>::first_chunk) else {
-            break;
-        };
-        batch.push(Key::of_window(reach, to - from), base + from, base + to);
-        from = to;
+    match scan.starts(window) {
+        // The start that is known already.
+        1 => base,
+        starts => batch.push_window(view, starts, base),
     }
-    base + from
 }
 
 #[cfg(test)]

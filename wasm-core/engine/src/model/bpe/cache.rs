@@ -55,9 +55,9 @@ impl Default for PieceCache {
     }
 }
 
-/// The table of short pieces, with its size in its type.
+/// The table of short pieces, with its size in its type, and flat: one number says where in it.
 #[derive(Clone, Copy)]
-pub struct Table<'a>(&'a [Line; SHORT_SLOTS / 2]);
+pub struct Table<'a>(&'a [ShortEntry; SHORT_SLOTS]);
 
 impl Table<'_> {
     /// Up to three ids, and how many they are in the last lane: none where the piece is not here.
@@ -75,7 +75,7 @@ impl Table<'_> {
 
     #[inline(always)]
     fn entry(&self, slot: u32) -> &ShortEntry {
-        &self.0[slot as usize >> 1 & (SHORT_SLOTS / 2 - 1)].0[slot as usize & 1]
+        &self.0[slot as usize & (SHORT_SLOTS - 1)]
     }
 }
 
@@ -94,7 +94,9 @@ impl PieceCache {
     /// `None` in a cache that remembers nothing.
     #[inline(always)]
     pub fn table(&self) -> Option<Table<'_>> {
-        self.short.first_chunk().map(Table)
+        let lines: &[Line; SHORT_SLOTS / 2] = self.short.first_chunk()?;
+        // SAFETY: a line is two entries and nothing else (`repr(C)`), and is aligned as they are.
+        Some(Table(unsafe { &*std::ptr::from_ref(lines).cast() }))
     }
 
     /// The ids of a short piece: all places, and how many of them count (0: not here).

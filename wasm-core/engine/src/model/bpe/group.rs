@@ -2,8 +2,8 @@
 //!
 //! A merge waits for the table of pairs, and what it is asked next depends on the answer: one piece
 //! alone is a chain of waits. So up to [`PIECES`] pieces each make one merge and ask for what came
-//! of it, and only then the first answer is looked at. Each piece is two rows of sixteen numbers and
-//! a word of bits that says which symbols are left.
+//! of it, and only then the first answer is looked at. Each piece is two rows of numbers and a word of
+//! bits that says which symbols are left.
 
 use super::bytes::ByteUnits;
 use super::key::{Key, MAX_KEY};
@@ -15,34 +15,54 @@ use super::wide::lowest;
 pub const PIECES: usize = 32;
 const PIECE_MASK: usize = PIECES - 1;
 
-/// One more than the symbols of a piece: the last one is an id that nothing merges with.
-const SYMBOLS: usize = MAX_KEY + 1;
-const SYMBOL_MASK: usize = SYMBOLS - 1;
-
+/// One number for each symbol of a piece, and at least one more: an id that nothing merges with.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-struct Row([u32; SYMBOLS]);
+struct Row<const SYMBOLS: usize>([u32; SYMBOLS]);
 
-/// What a piece wants to know, and for which of its symbols.
+/// What a piece wants to know, and for which of its symbols. Half a line of a cache, and few stores:
+/// hosts check each of them.
 #[derive(Debug, Clone, Copy)]
+#[repr(C, align(32))]
 struct Wish {
-    piece: u32,
-    at: u32,
-    before: u32,
-    forward: Asked,
-    backward: Asked,
+    forward: u64,
+    backward: u64,
+    /// Where to look for the one, and above that for the other.
+    homes: u64,
+    /// The piece, and above that the place of the symbol and of the one before it.
+    of: u32,
 }
 
 impl Wish {
-    const NONE: Self =
-        Self { piece: 0, at: 0, before: 0, forward: Asked::NONE, backward: Asked::NONE };
+    const NONE: Self = Self { forward: 0, backward: 0, homes: 0, of: 0 };
+
+    fn piece(self) -> usize {
+        self.of as usize & PIECE_MASK
+    }
+
+    fn at(self) -> usize {
+        (self.of >> 8) as usize & 0xFF
+    }
+
+    fn before(self) -> usize {
+        (self.of >> 16) as usize
+    }
+
+    fn forward(self) -> Asked {
+        Asked { key: self.forward, home: self.homes as u32 }
+    }
+
+    fn backward(self) -> Asked {
+        Asked { key: self.backward, home: (self.homes >> 32) as u32 }
+    }
 }
 
+/// `SYMBOLS`: a power of two, at most 32.
 #[derive(Debug)]
-pub struct Group {
+pub struct Group<const SYMBOLS: usize> {
     /// Ranks of the pairs with the place of the left one behind them.
-    order: [Row; PIECES],
-    ids: [Row; PIECES],
+    order: [Row<SYMBOLS>; PIECES],
+    ids: [Row<SYMBOLS>; PIECES],
     /// Bit n: symbol n is left. The bit behind the last one is always set.
     left: [u32; PIECES],
     keys: [Key; PIECES],
@@ -54,7 +74,12 @@ pub struct Group {
     touched: u64,
 }
 
-impl Default for Group {
+/// For all that has a key.
+pub type ShortGroup = Group<{ MAX_KEY + 1 }>;
+/// For pieces of up to [`LongGroup::LONGEST`] bytes.
+pub type LongGroup = Group<32>;
+
+impl<const SYMBOLS: usize> Default for Group<SYMBOLS> {
     fn default() -> Self {
         Self {
             order: [Row([NONE; SYMBOLS]); PIECES],
@@ -69,7 +94,11 @@ impl Default for Group {
     }
 }
 
-impl Group {
+impl<const SYMBOLS: usize> Group<SYMBOLS> {
+    const MASK: usize = SYMBOLS - 1;
+    /// A word of bits has one for each symbol and one behind them, and one more to count with.
+    pub const LONGEST: usize = if SYMBOLS < 32 { SYMBOLS - 1 } else { 30 };
+
     pub fn clear(&mut self) {
         (self.count, self.seen) = (0, 0);
     }
@@ -87,27 +116,38 @@ impl Group {
             }
         }
         self.seen |= bit;
-        let piece = self.count & PIECE_MASK;
-        self.keys[piece] = key;
-        let (order, ids) = (&mut self.order[piece].0, &mut self.ids[piece].0);
-        (*order, *ids) = ([NONE; SYMBOLS], [NONE; SYMBOLS]);
+        self.keys[self.count & PIECE_MASK] = key;
         let (mut low, mut high) = key.bits().words();
-        let mut take = || {
+        let take = || {
             let byte = low as u8;
             low = low >> 8 | high << 56;
             high >>= 8;
             byte
         };
-        let len = key.length().min(MAX_KEY);
+        self.begin(units, key.length().min(MAX_KEY), take)
+    }
+
+    /// Adds a piece of up to [`Self::LONGEST`] bytes in any case; answers its number.
+    #[inline(always)]
+    pub fn push_bytes(&mut self, units: &ByteUnits, piece: &[u8]) -> usize {
+        let mut bytes = piece.iter().copied();
+        self.begin(units, piece.len().min(Self::LONGEST), || bytes.next().unwrap_or_default())
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, units: &ByteUnits, len: usize, mut take: impl FnMut() -> u8) -> usize {
+        let piece = self.count & PIECE_MASK;
+        let (order, ids) = (&mut self.order[piece].0, &mut self.ids[piece].0);
+        (*order, *ids) = ([NONE; SYMBOLS], [NONE; SYMBOLS]);
         if len > 0 {
             let mut byte = take();
             for at in 0..len - 1 {
                 let following = take();
-                ids[at & SYMBOL_MASK] = units.id(byte);
-                order[at & SYMBOL_MASK] = in_order(units.first_rank(byte, following), at);
+                ids[at & Self::MASK] = units.id(byte);
+                order[at & Self::MASK] = in_order(units.first_rank(byte, following), at);
                 byte = following;
             }
-            ids[(len - 1) & SYMBOL_MASK] = units.id(byte);
+            ids[(len - 1) & Self::MASK] = units.id(byte);
         }
         self.left[piece] = (2 << len) - 1;
         self.count += 1;
@@ -115,35 +155,55 @@ impl Group {
     }
 
     /// Merges all of them to the end.
+    ///
+    /// Each loop is a function of its own, and does one thing: compilers of WebAssembly find a
+    /// register for all that it needs, and where it only touches, many loads are on their way
+    /// together.
     pub fn merge(&mut self, pairs: Packed) {
         let mut live = self.count.min(PIECES);
-        for (wish, piece) in self.wishes.iter_mut().zip(0..) {
-            wish.piece = piece;
+        for (wish, piece) in self.wishes.iter_mut().take(live).zip(0..) {
+            wish.of = piece;
         }
-        let mut touched = 0;
         while live > 0 {
-            let mut asking = 0;
-            for n in 0..live {
-                let piece = self.wishes[n & PIECE_MASK].piece as usize & PIECE_MASK;
-                if let Some(wish) = self.step(piece, pairs) {
-                    self.wishes[asking & PIECE_MASK] = wish;
-                    asking += 1;
-                }
+            live = self.step_all(live, pairs);
+            self.touch(live, pairs);
+            self.answer(live, pairs);
+        }
+    }
+
+    /// Lets so many pieces make a merge each; answers how many of them want to know more.
+    #[inline(never)]
+    fn step_all(&mut self, live: usize, pairs: Packed) -> usize {
+        let mut asking = 0;
+        for n in 0..live {
+            let piece = self.wishes[n & PIECE_MASK].piece();
+            if let Some(wish) = self.step(piece, pairs) {
+                self.wishes[asking & PIECE_MASK] = wish;
+                asking += 1;
             }
-            live = asking;
-            // A loop of its own: the shorter it is, the more of its loads are on their way together.
-            for wish in self.wishes.iter().take(live) {
-                touched ^= pairs.touch(wish.forward) ^ pairs.touch(wish.backward);
-            }
-            for n in 0..live {
-                let wish = self.wishes[n & PIECE_MASK];
-                let order = &mut self.order[wish.piece as usize & PIECE_MASK].0;
-                let (at, before) = (wish.at as usize, wish.before as usize);
-                order[before & SYMBOL_MASK] = in_order(pairs.answer(wish.backward), before);
-                order[at & SYMBOL_MASK] = in_order(pairs.answer(wish.forward), at);
-            }
+        }
+        asking
+    }
+
+    #[inline(never)]
+    fn touch(&mut self, live: usize, pairs: Packed) {
+        let mut touched = 0;
+        for wish in self.wishes.iter().take(live) {
+            let (forward, backward) = (wish.homes as u32, (wish.homes >> 32) as u32);
+            touched ^= pairs.touch(forward) ^ pairs.touch(backward);
         }
         self.touched = touched;
+    }
+
+    #[inline(never)]
+    fn answer(&mut self, live: usize, pairs: Packed) {
+        for n in 0..live {
+            let wish = self.wishes[n & PIECE_MASK];
+            let order = &mut self.order[wish.piece()].0;
+            order[wish.before() & Self::MASK] =
+                in_order(pairs.answer(wish.backward()), wish.before());
+            order[wish.at() & Self::MASK] = in_order(pairs.answer(wish.forward()), wish.at());
+        }
     }
 
     /// Applies the next merge of a piece.
@@ -152,25 +212,25 @@ impl Group {
         let order = &mut self.order[piece].0;
         let ids = &mut self.ids[piece].0;
         let lowest = lowest(order);
-        let (rank, at) = (rank_of(lowest)?, lane_of(lowest) & SYMBOL_MASK);
+        let (rank, at) = (rank_of(lowest)?, lane_of(lowest) & Self::MASK);
         let left = self.left[piece];
         let above = left & (u32::MAX << at << 1);
         let right = above.trailing_zeros() as usize;
         let after = (above & above.wrapping_sub(1)).trailing_zeros() as usize;
         // In front of the first one the count wraps to the last place, which has no symbol.
         let below = left & ((1 << at) - 1);
-        let before = 31u32.wrapping_sub(below.leading_zeros()) as usize & SYMBOL_MASK;
-        self.left[piece] = left & !(1 << (right & SYMBOL_MASK));
-        order[right & SYMBOL_MASK] = NONE;
+        let before = 31u32.wrapping_sub(below.leading_zeros()) as usize & Self::MASK;
+        self.left[piece] = left & !(1 << (right & Self::MASK));
+        order[right & Self::MASK] = NONE;
         let product = pairs.product(rank);
         ids[at] = product;
-        let (following, preceding) = (ids[after & SYMBOL_MASK], ids[before]);
+        let (following, preceding) = (ids[after & Self::MASK], ids[before]);
+        let (forward, backward) = (pairs.ask(product, following), pairs.ask(preceding, product));
         Some(Wish {
-            piece: piece as u32,
-            at: at as u32,
-            before: before as u32,
-            forward: pairs.ask(product, following),
-            backward: pairs.ask(preceding, product),
+            forward: forward.key,
+            backward: backward.key,
+            homes: u64::from(forward.home) | u64::from(backward.home) << 32,
+            of: (piece | at << 8 | before << 16) as u32,
         })
     }
 
@@ -180,7 +240,7 @@ impl Group {
         let (ids, mut left) = (&self.ids[piece & PIECE_MASK].0, self.left[piece & PIECE_MASK]);
         // The highest bit is behind the last symbol.
         while left & left.wrapping_sub(1) != 0 {
-            each(ids[left.trailing_zeros() as usize & SYMBOL_MASK]);
+            each(ids[left.trailing_zeros() as usize & Self::MASK]);
             left &= left - 1;
         }
     }
@@ -205,7 +265,8 @@ mod tests {
         for (id, c) in (0..).zip(CHAR_OF_BYTE) {
             vocab.insert(&c.to_string(), id).unwrap();
         }
-        let (mut group, mut merged, mut repeated) = (Group::default(), 0, 0);
+        let (mut group, mut merged, mut repeated) = (ShortGroup::default(), 0, 0);
+        let mut long_group = LongGroup::default();
         for round in 0..1500 {
             let mut merges: Vec<Merge> = Vec::new();
             let mut known: Vec<u32> = b"abcd\0\x7f".iter().map(|&byte| byte.into()).collect();
@@ -228,24 +289,37 @@ mod tests {
             let texts: Vec<Vec<u8>> = (0..1 + random.below(PIECES))
                 .map(|_| {
                     let kinds = 1 + random.below(6);
-                    let length = random.below(MAX_KEY + 1);
+                    let longest = if round % 5 == 0 { LongGroup::LONGEST } else { MAX_KEY };
+                    let length = random.below(longest + 1);
                     (0..length).map(|_| b"abcd\0\x7f"[random.below(kinds)]).collect()
                 })
                 .collect();
             group.clear();
-            let numbers: Vec<usize> = texts
+            long_group.clear();
+            let numbers: Vec<(Option<usize>, usize)> = texts
                 .iter()
-                .map(|text| group.push(&units, Key::new(text, 0, text.len())))
+                .map(|text| {
+                    let key = Key::new(text, 0, text.len());
+                    let short = text.len() <= MAX_KEY;
+                    let number = short.then(|| group.push(&units, key));
+                    (number, long_group.push_bytes(&units, text))
+                })
                 .collect();
             group.merge(pairs.packed().unwrap());
-            repeated += texts.len() - group.count;
-            for (text, number) in texts.iter().zip(numbers) {
+            long_group.merge(pairs.packed().unwrap());
+            repeated += numbers.iter().flat_map(|(short, _)| short).count() - group.count;
+            for (text, (number, long_number)) in texts.iter().zip(numbers) {
                 let symbols: Vec<u32> = text.iter().map(|&byte| byte.into()).collect();
                 let expected: Vec<u32> =
                     merge_slowly(&symbols, &merges).into_iter().map(|token| token.0).collect();
                 let mut got = Vec::new();
-                group.ids(number, |id| got.push(id));
+                long_group.ids(long_number, |id| got.push(id));
                 assert_eq!(got, expected, "{text:?} {merges:?}");
+                if let Some(number) = number {
+                    got.clear();
+                    group.ids(number, |id| got.push(id));
+                    assert_eq!(got, expected, "{text:?} {merges:?}");
+                }
                 merged += symbols.len() - got.len();
             }
         }

@@ -13,23 +13,6 @@ pub struct Key(Wide);
 /// How many bytes behind the start of a piece are looked at.
 pub const REACH: usize = 16;
 
-/// Which bits belong to a piece of each length. A table, because a shift of 128 bits is a call on
-/// hosts with 64.
-const MASKS: [Wide; MAX_KEY + 2] = {
-    let mut masks = [Wide::new(0, 0); MAX_KEY + 2];
-    let mut len = 1;
-    while len <= MAX_KEY {
-        let bits = 8 * len as u32;
-        masks[len] = if len <= 8 {
-            Wide::new(u64::MAX >> (64 - bits), 0)
-        } else {
-            Wide::new(u64::MAX, u64::MAX >> (128 - bits))
-        };
-        len += 1;
-    }
-    masks
-};
-
 impl Key {
     /// Of `text[start..start + len]`.
     #[inline(always)]
@@ -43,8 +26,8 @@ impl Key {
     /// Of the first `len` bytes of `window`, or of some longer piece.
     #[inline(always)]
     pub fn of_window(window: &[u8; REACH], len: usize) -> Self {
-        let row = len.min(MAX_KEY + 1);
-        Self(Wide::load(window).and(MASKS[row]).with_last_byte(row as u8))
+        let (kept, last) = if len > MAX_KEY { (0, MAX_KEY + 1) } else { (len, len) };
+        Self(Wide::load(window).first_bytes(kept as u8).with_last_byte(last as u8))
     }
 
     #[cold]

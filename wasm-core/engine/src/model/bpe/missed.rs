@@ -6,8 +6,9 @@
 use super::batch::{Batch, Miss};
 use super::bytes::ByteUnits;
 use super::cache::PieceCache;
-use super::group::{Group, PIECES};
-use super::key::Key;
+use super::group::{LongGroup, ShortGroup, PIECES};
+use super::key::{Key, MAX_KEY};
+use super::known::Known;
 use super::merge::fits_short;
 use super::wide::Wide;
 use super::Bpe;
@@ -17,8 +18,12 @@ use super::Bpe;
 enum Way {
     /// They are here: up to three, and how many.
     Here(Wide),
+    /// They are kept, from the one place to the other.
+    Kept(usize, usize),
     /// They are merged, under this number.
     Merged(usize),
+    /// They are merged among the long pieces.
+    MergedLong(usize),
     /// Nothing is known.
     #[default]
     Alone,
@@ -26,10 +31,14 @@ enum Way {
 
 #[derive(Debug, Default)]
 pub struct Missed {
-    group: Group,
+    group: ShortGroup,
+    long: LongGroup,
+    /// What the cache knows of long pieces.
+    kept: Vec<u32>,
     ways: [Way; PIECES],
     /// The pieces that may be tokens, by their number among the misses.
     open: [u32; PIECES],
+    opened: usize,
     /// Nobody reads it; without it the touching would be optimised away.
     touched: (u32, Wide),
 }
@@ -39,7 +48,6 @@ impl Missed {
     pub const ROOM: usize = PIECES;
 
     /// Looks where the ids of some pieces are, and merges what can be merged together.
-    #[inline(never)]
     pub fn prepare(
         &mut self,
         bpe: &Bpe,
@@ -49,11 +57,58 @@ impl Missed {
         text: &[u8],
         misses: &[Miss],
     ) {
-        self.ways = [Way::Alone; PIECES];
+        for way in self.ways.iter_mut().take(misses.len()) {
+            *way = Way::Alone;
+        }
         let serves = units.are_packed && fits_short(&bpe.pairs);
         let Some(pairs) = bpe.pairs.packed().filter(|_| serves) else { return };
-        let key = |place: u32| misses.get(place as usize).map(|miss| batch.key(miss.at()));
-        let mut count = 0;
+        self.look_again(cache, batch, misses);
+        self.begin_long(bpe, units, cache, batch, text, misses);
+        self.touch(&bpe.known, batch, misses);
+        self.group.clear();
+        self.choose(bpe, units, cache, batch, text, misses);
+        self.group.merge(pairs);
+        self.long.merge(pairs);
+    }
+
+    /// Asks the cache for the pieces that have no key, and leaves the others to be merged.
+    #[inline(never)]
+    fn begin_long(
+        &mut self,
+        bpe: &Bpe,
+        units: &ByteUnits,
+        cache: &PieceCache,
+        batch: &Batch,
+        text: &[u8],
+        misses: &[Miss],
+    ) {
+        self.long.clear();
+        self.kept.clear();
+        for (way, miss) in self.ways.iter_mut().zip(misses) {
+            let key = batch.key(miss.at());
+            if key.length() <= MAX_KEY {
+                continue;
+            }
+            let (start, end) = batch.span(miss.at());
+            let piece = text.get(start..end).unwrap_or_default();
+            if piece.len() > LongGroup::LONGEST || !piece.is_ascii() {
+                continue;
+            }
+            let known = cache.long(piece);
+            if !known.is_empty() {
+                let before = self.kept.len();
+                self.kept.extend_from_slice(known);
+                *way = Way::Kept(before, self.kept.len());
+            } else if bpe.whole(key, piece).is_none() {
+                *way = Way::MergedLong(self.long.push_bytes(units, piece));
+            }
+        }
+    }
+
+    /// Asks the cache for the short pieces again; those that it has not got may be tokens.
+    #[inline(never)]
+    fn look_again(&mut self, cache: &mut PieceCache, batch: &Batch, misses: &[Miss]) {
+        let mut opened = 0;
         for ((way, miss), place) in self.ways.iter_mut().zip(misses).zip(0..) {
             let key = batch.key(miss.at());
             if !key.is_short_ascii() {
@@ -63,19 +118,39 @@ impl Missed {
                 Some(answer) if answer.last_lane() > 0 => *way = Way::Here(answer),
                 Some(_) => {}
                 None => {
-                    self.open[count & (PIECES - 1)] = place;
-                    count += 1;
+                    self.open[opened & (PIECES - 1)] = place;
+                    opened += 1;
                 }
             }
         }
-        let open = self.open.get(..count).unwrap_or_default();
-        let slots = open.iter().filter_map(|place| key(*place));
-        let slots = slots.fold(0, |touched, key| touched ^ bpe.known.touch_slot(key));
-        let keys = open.iter().filter_map(|place| key(*place));
-        let keys = keys.fold(Wide::default(), |touched, key| touched.xor(bpe.known.touch_key(key)));
+        self.opened = opened;
+    }
+
+    /// Touches what the vocabulary will be asked for.
+    #[inline(never)]
+    fn touch(&mut self, known: &Known, batch: &Batch, misses: &[Miss]) {
+        let open = self.open.get(..self.opened).unwrap_or_default();
+        let keys = || {
+            let misses = open.iter().filter_map(|place| misses.get(*place as usize));
+            misses.map(|miss| batch.key(miss.at()))
+        };
+        let slots = keys().fold(0, |touched, key| touched ^ known.touch_slot(key));
+        let keys = keys().fold(Wide::default(), |touched, key| touched.xor(known.touch_key(key)));
         self.touched = (slots, keys);
-        self.group.clear();
-        for &place in open {
+    }
+
+    /// Takes what is a token, and leaves the others to be merged.
+    #[inline(never)]
+    fn choose(
+        &mut self,
+        bpe: &Bpe,
+        units: &ByteUnits,
+        cache: &mut PieceCache,
+        batch: &Batch,
+        text: &[u8],
+        misses: &[Miss],
+    ) {
+        for &place in self.open.get(..self.opened).unwrap_or_default() {
             let Some(miss) = misses.get(place as usize) else { continue };
             let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
             let way = match bpe.whole(key, text.get(start..end).unwrap_or_default()) {
@@ -88,21 +163,34 @@ impl Missed {
             };
             self.ways[place as usize & (PIECES - 1)] = way;
         }
-        self.group.merge(pairs);
     }
 
-    /// Appends the ids of the piece of this place; says whether it has them.
+    /// Appends the ids of the piece of this place among the misses; says whether it has them.
     #[inline]
-    pub fn take(&self, place: usize, cache: &mut PieceCache, key: Key, out: &mut Vec<u32>) -> bool {
+    pub fn take(
+        &self,
+        place: usize,
+        cache: &mut PieceCache,
+        key: Key,
+        piece: &[u8],
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let before = out.len();
         match self.ways.get(place).copied().unwrap_or_default() {
             Way::Here(answer) => {
                 let count = answer.last_lane() as usize;
                 out.extend(answer.lanes().into_iter().take(count));
             }
+            Way::Kept(from, to) => {
+                out.extend_from_slice(self.kept.get(from..to).unwrap_or_default());
+            }
             Way::Merged(number) => {
-                let before = out.len();
                 self.group.ids(number, |id| out.push(id));
                 cache.remember_key(key, out.get(before..).unwrap_or_default());
+            }
+            Way::MergedLong(number) => {
+                self.long.ids(number, |id| out.push(id));
+                cache.insert_long(piece, out.get(before..).unwrap_or_default());
             }
             Way::Alone => return false,
         }

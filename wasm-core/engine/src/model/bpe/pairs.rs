@@ -186,12 +186,8 @@ impl PairTable {
 /// A question to a table: the pair, and the slot where the search begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
-    key: u64,
-    home: u32,
-}
-
-impl Asked {
-    pub const NONE: Self = Self { key: EMPTY, home: 0 };
+    pub key: u64,
+    pub home: u32,
 }
 
 /// A table whose slots are packed, for asking first and looking at the answer later. Without the
@@ -228,26 +224,39 @@ impl Packed<'_> {
 
     /// Some bits of the answer, for whoever wants nothing but to have it near.
     #[inline(always)]
-    pub fn touch(self, asked: Asked) -> u64 {
-        self.slots.get(asked.home as usize).copied().unwrap_or_default()
+    pub fn touch(self, home: u32) -> u64 {
+        self.slots.get(home as usize).copied().unwrap_or_default()
     }
 
     /// The rank at which the pair merges, or [`NONE`].
     #[inline(always)]
     pub fn answer(self, asked: Asked) -> u32 {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut at = asked.home as usize;
-        while let Some(&slot) = self.slots.get(at) {
-            let difference = slot ^ asked.key;
-            if difference < 1 << RANK_BITS {
-                return difference as u32;
-            }
-            if slot == EMPTY {
-                break;
-            }
-            at = (at + 1) & mask;
+        // Most searches end at the first slot. In a loop, it would be where hosts look at the clock.
+        match self.end_of_search(asked.home as usize, asked.key) {
+            Some(rank) => rank,
+            None => self.search_on(asked),
         }
-        NONE
+    }
+
+    #[inline(always)]
+    fn end_of_search(self, at: usize, key: u64) -> Option<u32> {
+        let slot = self.slots.get(at).copied().unwrap_or(EMPTY);
+        let difference = slot ^ key;
+        if difference < 1 << RANK_BITS {
+            return Some(difference as u32);
+        }
+        (slot == EMPTY).then_some(NONE)
+    }
+
+    #[inline(always)]
+    fn search_on(self, asked: Asked) -> u32 {
+        let mut at = asked.home as usize;
+        loop {
+            at = (at + 1) & self.slots.len().wrapping_sub(1);
+            if let Some(rank) = self.end_of_search(at, asked.key) {
+                return rank;
+            }
+        }
     }
 
     #[inline(always)]

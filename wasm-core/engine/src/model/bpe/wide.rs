@@ -11,8 +11,9 @@ pub use words::Wide;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd {
     use core::arch::wasm32::{
-        i32x4_shuffle, i64x2_eq, i64x2_shuffle, u32x4_extract_lane, u32x4_min, u64x2,
-        u64x2_extract_lane, u8x16_replace_lane, v128, v128_and, v128_load, v128_store, v128_xor,
+        i32x4_shuffle, i64x2_eq, i64x2_shuffle, i8x16, i8x16_lt, i8x16_splat, u32x4_extract_lane,
+        u32x4_min, u64x2, u64x2_extract_lane, u8x16_replace_lane, v128, v128_and, v128_load,
+        v128_store, v128_xor,
     };
 
     #[derive(Debug, Clone, Copy)]
@@ -37,9 +38,13 @@ mod simd {
             (u64x2_extract_lane::<0>(self.0), u64x2_extract_lane::<1>(self.0))
         }
 
+        /// The first `count` bytes, which are not all, and zeros behind them.
         #[inline(always)]
-        pub fn and(self, other: Self) -> Self {
-            Self(v128_and(self.0, other.0))
+        pub fn first_bytes(self, count: u8) -> Self {
+            // Around zero, so that it stays a comparison with a sign: one instruction, not three.
+            const PLACES: v128 = i8x16(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+            let count = i8x16_splat(count.wrapping_sub(8) as i8);
+            Self(v128_and(self.0, i8x16_lt(PLACES, count)))
         }
 
         #[inline(always)]
@@ -100,6 +105,23 @@ mod words {
     #[repr(C, align(16))]
     pub struct Wide(u64, u64);
 
+    /// Which bits belong to so many bytes. A table, because a shift of 128 bits is a call on hosts
+    /// with 64.
+    const MASKS: [Wide; 16] = {
+        let mut masks = [Wide::new(0, 0); 16];
+        let mut count = 1;
+        while count < 16 {
+            let bits = 8 * count as u32;
+            masks[count] = if count <= 8 {
+                Wide::new(u64::MAX >> (64 - bits), 0)
+            } else {
+                Wide::new(u64::MAX, u64::MAX >> (128 - bits))
+            };
+            count += 1;
+        }
+        masks
+    };
+
     impl Wide {
         #[inline(always)]
         pub const fn new(low: u64, high: u64) -> Self {
@@ -117,9 +139,11 @@ mod words {
             (self.0, self.1)
         }
 
+        /// The first `count` bytes, which are not all, and zeros behind them.
         #[inline(always)]
-        pub fn and(self, other: Self) -> Self {
-            Self(self.0 & other.0, self.1 & other.1)
+        pub fn first_bytes(self, count: u8) -> Self {
+            let Self(low, high) = MASKS[usize::from(count & 15)];
+            Self(self.0 & low, self.1 & high)
         }
 
         #[inline(always)]
@@ -218,7 +242,10 @@ mod tests {
         assert_eq!(wide.last_lane(), 0x100F_0E0D);
         assert_eq!(wide.with_last_byte(0xFE).last_lane(), 0xFE0F_0E0D);
         assert_eq!(wide.with_last_byte(0xFE).words().0, wide.words().0);
-        assert_eq!(wide.and(Wide::new(0xFF, 0)).words(), (1, 0));
+        for count in 0..16u8 {
+            let kept = std::array::from_fn(|n| if n < usize::from(count) { bytes[n] } else { 0 });
+            assert_eq!(wide.first_bytes(count), Wide::load(&kept));
+        }
         assert_eq!(wide.xor(wide), Wide::default());
         assert_eq!(wide.xor(Wide::new(1, 0)).words(), (wide.words().0 ^ 1, wide.words().1));
     }

@@ -14,7 +14,8 @@ pub use words::Block;
 mod simd {
     use super::WIDTH;
     use core::arch::wasm32::{
-        i8x16_bitmask, u8x16_eq, u8x16_le, u8x16_splat, u8x16_sub, v128, v128_load, v128_or,
+        i8x16_bitmask, i8x16_lt, i8x16_splat, u8x16_eq, u8x16_splat, u8x16_sub, v128, v128_load,
+        v128_or,
     };
 
     #[derive(Clone, Copy)]
@@ -39,9 +40,24 @@ mod simd {
         /// The bytes that are, after `| fold`, in `first..=last`.
         #[inline(always)]
         pub fn in_range(self, fold: u8, first: u8, last: u8) -> u64 {
-            let (fold, width) = (u8x16_splat(fold), u8x16_splat(last - first));
-            let first = u8x16_splat(first);
-            self.mask(|bytes| u8x16_le(u8x16_sub(v128_or(bytes, fold), first), width))
+            // The range is moved to the smallest numbers with a sign: processors of x86 compare
+            // those in one instruction, and others in three.
+            let (fold, smallest) = (u8x16_splat(fold), u8x16_splat(first.wrapping_add(0x80)));
+            let behind = i8x16_splat((last - first).wrapping_add(0x81) as i8);
+            self.mask(|bytes| i8x16_lt(u8x16_sub(v128_or(bytes, fold), smallest), behind))
+        }
+
+        /// The bytes that are one of these two.
+        #[inline(always)]
+        pub fn either(self, one: u8, other: u8) -> u64 {
+            let (one, other) = (u8x16_splat(one), u8x16_splat(other));
+            self.mask(|bytes| v128_or(u8x16_eq(bytes, one), u8x16_eq(bytes, other)))
+        }
+
+        #[inline(always)]
+        pub fn is_ascii(self) -> bool {
+            let [a, b, c, d] = self.0;
+            i8x16_bitmask(v128_or(v128_or(a, b), v128_or(c, d))) == 0
         }
 
         /// The bytes that are this one.
@@ -102,6 +118,17 @@ mod words {
             })
         }
 
+        /// The bytes that are one of these two.
+        #[inline(always)]
+        pub fn either(self, one: u8, other: u8) -> u64 {
+            self.equal(one) | self.equal(other)
+        }
+
+        #[inline(always)]
+        pub fn is_ascii(self) -> bool {
+            self.0.into_iter().fold(0, |all, word| all | word) & HIGH == 0
+        }
+
         /// The bytes that are this one.
         #[inline(always)]
         pub fn equal(self, byte: u8) -> u64 {
@@ -136,6 +163,14 @@ mod tests {
             };
             let block = Block::load(&bytes);
             assert_eq!(block.high(), obvious(&|b| b >= 0x80));
+            assert_eq!(block.is_ascii(), bytes.is_ascii());
+            let mut ascii = bytes.map(|byte| byte & 0x7F);
+            assert!(Block::load(&ascii).is_ascii());
+            ascii[random.below(WIDTH)] |= 0x80;
+            assert!(!Block::load(&ascii).is_ascii());
+            for (one, other) in [(b'\n', b'\r'), (bytes[3], bytes[40]), (0, 0xFF), (0x7F, 0x80)] {
+                assert_eq!(block.either(one, other), obvious(&|b| b == one || b == other));
+            }
             for byte in [0, b'<', 0x7F, 0x80, 0xE2, 0xFF, bytes[17]] {
                 assert_eq!(block.equal(byte), obvious(&|b| b == byte), "{byte}");
             }

@@ -26,25 +26,24 @@ pub fn starts<const DIGITS: usize, const CASED: bool, const MARKS: bool>(
     window: &[u8; SIZE],
 ) -> u64 {
     let block = Block::load(window);
-    let high = block.high();
-    if high == 0 {
+    if block.is_ascii() {
         settle::<DIGITS, CASED>(ascii(block), WideMasks::default())
     } else {
-        with_wide::<DIGITS, CASED, MARKS>(window, high)
+        with_wide::<DIGITS, CASED, MARKS>(window)
     }
 }
 
 #[inline(never)]
 fn with_wide<const DIGITS: usize, const CASED: bool, const MARKS: bool>(
     window: &[u8; SIZE],
-    high: u64,
 ) -> u64 {
     let family = match (CASED, MARKS) {
         (true, _) => Family::Cased,
         (_, true) => Family::Marks,
         _ => Family::Plain,
     };
-    settle::<DIGITS, CASED>(ascii(Block::load(window)), wide::masks(window, high, family))
+    let block = Block::load(window);
+    settle::<DIGITS, CASED>(ascii(block), wide::masks(window, block.high(), family))
 }
 
 /// The bytes of each class.
@@ -68,7 +67,7 @@ fn ascii(block: Block) -> Masks {
         capitals: block.in_range(0, b'A', b'Z'),
         digits: block.in_range(0, b'0', b'9'),
         blanks,
-        newlines: block.in_range(0, b'\n', b'\n') | block.in_range(0, b'\r', b'\r'),
+        newlines: block.either(b'\n', b'\r'),
         spaces: block.in_range(0, b'\t', b'\r') | blanks,
         slashes: block.in_range(0, b'/', b'/'),
         unknown: block.in_range(0, b'\'', b'\''),

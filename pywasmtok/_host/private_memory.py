@@ -1,0 +1,69 @@
+"""How much of a guest's memory is its own: the pages that it has written to.
+
+Linux says it page by page: `/proc/self/pagemap` has eight bytes for each, of which the last tells a
+page of a file from one that this process alone has. That takes 0.2 ms for an instance; adding up
+`smaps` takes as long as the process has maps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from typing import Final
+
+_PAGE: Final = 4096
+_ENTRY: Final = 8
+# Of the last byte of an entry.
+_OF_A_FILE, _SWAPPED, _PRESENT = 0x20, 0x40, 0x80
+
+_RUN: Final = re.compile(b"\x01+")
+
+# Bytes that mean a page of its own: in memory or swapped out, and of no file.
+_OWN: Final = bytes(
+    int(bool(byte & (_PRESENT | _SWAPPED)) and not byte & _OF_A_FILE) for byte in range(256)
+)
+
+
+def own_bytes(address: int, size: int) -> int | None:
+    """Of so many bytes of this process; None where the system does not say."""
+    pages = _pages(address, size)
+    return None if pages is None else pages.count(1) * _PAGE
+
+
+def own_ranges(address: int, size: int) -> list[tuple[int, int]] | None:
+    """The same: where they begin and end, counted from the address."""
+    pages = _pages(address, size)
+    if pages is None:
+        return None
+    return [(one.start() * _PAGE, one.end() * _PAGE) for one in _RUN.finditer(pages)]
+
+
+def _pages(address: int, size: int) -> bytes | None:
+    """A byte for each page: 1 for one of its own."""
+    if not sys.platform.startswith("linux") or os.sysconf("SC_PAGE_SIZE") != _PAGE:
+        return None
+    try:
+        file = os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        entries = os.pread(file, size // _PAGE * _ENTRY, address // _PAGE * _ENTRY)
+    except OSError:
+        return None
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(file)
+    if len(entries) != size // _PAGE * _ENTRY:
+        return None
+    return entries[_ENTRY - 1 :: _ENTRY].translate(_OWN)
+
+
+def most_maps() -> int:
+    """How many memory maps this process may have."""
+    try:
+        with open("/proc/sys/vm/max_map_count", encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 65_530
