@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer"]
+__all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer", "items_of", "segments_of"]
 
 
 class BackendInfo(NamedTuple):
@@ -153,7 +153,7 @@ class Tokenizer(ChatMethods):
 
         `threads`: with how many threads a large batch is done, at most; see docs/threads.md.
         """
-        items = _items(texts)
+        items = items_of(texts)
         policy = policy_of(special, self._backend.added_names)
         wanted = add_special_tokens, policy.special_is_text, check_threads(threads)
         try:
@@ -178,7 +178,7 @@ class Tokenizer(ChatMethods):
         nor from text of which a part is untrusted. `control="added"`: nor does any other added
         token that is not white space; a set: nor do added tokens of these names.
         """
-        parts = _segments(segments)
+        parts = segments_of(segments)
         also = control_ids(control, self._backend.added_names)
         try:
             return self._backend.encode_segments(parts, add_special_tokens, also)
@@ -593,7 +593,7 @@ def _with_character(error: SpecialTokenInText, texts: object) -> SpecialTokenInT
     return error
 
 
-def _segments(segments: Iterable[Segment]) -> list[Segment]:
+def segments_of(segments: Iterable[Segment]) -> list[Segment]:
     if isinstance(segments, str | bytes) or not isinstance(segments, Iterable):
         raise InvalidArgument(f"segments are (text, trusted) each, not {type(segments).__name__}")
     parts: list[Segment] = []
@@ -609,7 +609,7 @@ def _segments(segments: Iterable[Segment]) -> list[Segment]:
     return parts
 
 
-def _items(texts: Iterable[str | TextPair]) -> list[str | TextPair]:
+def items_of(texts: Iterable[str | TextPair]) -> list[str | TextPair]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InvalidArgument(
             f"a batch is an iterable of texts, not {type(texts).__name__}",

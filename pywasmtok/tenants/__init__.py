@@ -1,0 +1,63 @@
+"""Many tenants in one process, each with tokenizers, instances, limits and counters of its own.
+
+    pool = TenantPool(snapshots=SnapshotStore("/var/lib/app/snapshots"))
+    tenant = pool.add("acme", TenantLimits(calls=Limits(deadline=0.5, memory=256 << 20)))
+    digest = tenant.add(Path("tokenizer.json").read_bytes()).digest
+    with tenant.admitted(len(text)):
+        ids = tenant.tokenizer(digest).encode(text)
+
+What tenants share is the snapshot of a file: memory that holds its tables and nothing else, mapped
+copy-on-write. docs/tenants.md is the guide.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .contract import FileInfo, Files, TenantLike, TenantPoolLike, Usage
+from .errors import Cancelled, Overloaded, StorageFull, TooManyRequests, UnknownTokenizer
+from .limits import TenantLimits
+
+if TYPE_CHECKING:
+    from .._host.cancel import CancelToken, cancellable
+    from .options import digest_of, read_source
+    from .pool import TenantPool
+    from .tenant import Tenant
+
+__all__ = [
+    "CancelToken",
+    "Cancelled",
+    "FileInfo",
+    "Files",
+    "Overloaded",
+    "StorageFull",
+    "Tenant",
+    "TenantLike",
+    "TenantLimits",
+    "TenantPool",
+    "TenantPoolLike",
+    "TooManyRequests",
+    "UnknownTokenizer",
+    "Usage",
+    "cancellable",
+    "digest_of",
+    "read_source",
+]
+
+_LATER = {
+    "CancelToken": "pywasmtok._host.cancel",
+    "Tenant": "pywasmtok.tenants.tenant",
+    "TenantPool": "pywasmtok.tenants.pool",
+    "cancellable": "pywasmtok._host.cancel",
+    "digest_of": "pywasmtok.tenants.options",
+    "read_source": "pywasmtok.tenants.options",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Errors and limits are asked for by many who need no tenant."""
+    from importlib import import_module
+
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

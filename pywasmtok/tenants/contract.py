@@ -1,0 +1,110 @@
+"""What the parts of a tenant promise to those who use them: the server, and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ..sources.lazy import LazyFile
+    from ..tokenizer import Tokenizer
+    from .limits import TenantLimits
+
+__all__ = ["FileInfo", "Files", "TenantLike", "TenantPoolLike", "Usage"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """A tokenizer file that was read in a sandbox and found good."""
+
+    digest: str
+    """SHA-256 of its bytes and of how to read them: its name among the tenant's tokenizers."""
+    format: str
+    bytes: int
+    tokens: int
+    """The size of its vocabulary, added tokens among them."""
+    chat_template: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a tenant has had done since it was made."""
+
+    requests: int = 0
+    refused: int = 0
+    failed: int = 0
+    """Calls that ended by a deadline, by the memory's bound or by a trap."""
+    text_bytes: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    instances: int = 0
+    """Instances that there are now."""
+    memory: int = 0
+    """Bytes of them that are not shared, as last measured."""
+
+
+class Files(Protocol):
+    """Where the bytes of files are kept. A tenant asks again after its tokenizers were evicted."""
+
+    def open(self, digest: str) -> tuple[bytes | LazyFile, Mapping[str, Any]]:
+        """The file, and the options (of `create_tokenizer_from_file`) that it is read with.
+        KeyError: there is none."""
+        ...
+
+
+class TenantLike(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def limits(self) -> TenantLimits: ...
+
+    def add(self, data: bytes | LazyFile, **options: Any) -> FileInfo:
+        """Reads a file in a throw-away instance under the tenant's limits. What stays is the
+        snapshot, not the instance."""
+        ...
+
+    def remove(self, digest: str) -> None:
+        """Calls and streams that use it finish with it."""
+        ...
+
+    def tokenizer(self, digest: str) -> Tokenizer:
+        """With the tenant's limits on each call, in instances that nobody else ever has. Made anew
+        where it was evicted. UnknownTokenizer: the tenant has none such."""
+        ...
+
+    def live(self, digest: str) -> Tokenizer | None:
+        """The same where it is in memory, at no cost."""
+        ...
+
+    def admitted(self, cost: int) -> AbstractContextManager[None]:
+        """Room for a call over so many bytes, or TooManyRequests. Counts it."""
+        ...
+
+    def note(self, *, tokens: int = 0, seconds: float = 0.0, refused: int = 0) -> None:
+        """What only the caller knows of a call."""
+        ...
+
+    def usage(self) -> Usage: ...
+
+
+class TenantPoolLike(Protocol):
+    def add(self, name: str, limits: TenantLimits, files: Files | None = None) -> TenantLike: ...
+
+    def get(self, name: str) -> TenantLike:
+        """KeyError: there is none."""
+        ...
+
+    def set_limits(self, name: str, limits: TenantLimits) -> None:
+        """For calls from now on."""
+        ...
+
+    def remove(self, name: str) -> None: ...
+
+    def evict(self) -> int:
+        """Lets go of instances of who was idle for longest, until the pool's memory is within its
+        bound. How many tenants lost theirs."""
+        ...
+
+    def close(self) -> None: ...

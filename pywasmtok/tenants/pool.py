@@ -1,0 +1,154 @@
+"""All tenants of a process, and the memory that they may have together."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+from .._locks import ForkSafeLock
+from ..errors import InvalidArgument
+from .bucket import Clock
+from .contract import Files
+from .limits import TenantLimits
+from .tenant import Tenant
+
+if TYPE_CHECKING:
+    from .._host.snapshots import SnapshotStore
+
+__all__ = ["TenantPool"]
+
+# Of the memory maps that a process may have, tenants get so much.
+_SHARE_OF_MAPS = 0.75
+
+# Whoever makes many tokenizers and never calls `evict` is kept within bounds so often.
+_MAKINGS_BETWEEN = 64
+
+
+class TenantPool:
+    """Safe to share among threads and to fork with."""
+
+    def __init__(
+        self,
+        snapshots: SnapshotStore | Literal[False] | None = None,
+        *,
+        max_memory: int = 4 << 30,
+        idle_seconds: float = 600.0,
+        max_maps: int | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """snapshots     where what was read is kept: a SnapshotStore; None: the user's (see
+                      docs/cache.md); False: in memory only
+        max_memory    bytes of instances that are not shared, above which idle tenants lose theirs
+        idle_seconds  after which a tenant loses them in any case
+        max_maps      the same for memory maps; None: three quarters of what the system allows
+        clock         for tests
+        """
+        from .._host import private_memory, refuse_subinterpreter
+        from .._host.snapshots import SnapshotStore
+
+        refuse_subinterpreter()
+        if not (snapshots is None or snapshots is False or isinstance(snapshots, SnapshotStore)):
+            raise InvalidArgument("snapshots must be a pywasmtok.SnapshotStore, False or None")
+        self.snapshots = SnapshotStore.for_user() if snapshots is None else snapshots or None
+        self.max_memory = max_memory
+        self.idle_seconds = idle_seconds
+        allowed = int(private_memory.most_maps() * _SHARE_OF_MAPS)
+        self.max_maps = allowed if max_maps is None else max_maps
+        self._clock = clock
+        self._tenants: dict[str, Tenant] = {}
+        self._lock = ForkSafeLock()
+        self._makings = 0
+
+    def add(
+        self, name: str, limits: TenantLimits | None = None, files: Files | None = None
+    ) -> Tenant:
+        """A new tenant. `files`: where its files are kept; None: in its memory."""
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument(f"a tenant's name is a text, not {name!r}")
+        made = Tenant(name, limits or TenantLimits(), files, pool=self, clock=self._clock)
+        with self._lock:
+            if name in self._tenants:
+                raise InvalidArgument(f"there is a tenant {name!r} already")
+            self._tenants[name] = made
+        return made
+
+    def get(self, name: str) -> Tenant:
+        """KeyError: there is none."""
+        return self._tenants[name]
+
+    def names(self) -> list[str]:
+        return list(self._tenants)
+
+    def __len__(self) -> int:
+        return len(self._tenants)
+
+    def set_limits(self, name: str, limits: TenantLimits) -> None:
+        """For calls from now on."""
+        self.get(name).set_limits(limits)
+
+    def remove(self, name: str) -> None:
+        """Calls and streams of it come to their end. KeyError: there is none."""
+        with self._lock:
+            tenant = self._tenants.pop(name)
+        tenant.evict()
+
+    def evict(self) -> int:
+        """Lets go of instances of who was idle for longest, until the pool's memory is within its
+        bound. How many tenants lost theirs. Cheap enough for every few seconds."""
+        now = self._clock()
+        idle_first = sorted(self._with_instances(), key=lambda one: one.last_use)
+        evicted = 0
+        memory = maps = 0
+        rest: list[Tenant] = []
+        for tenant in idle_first:
+            if now - tenant.last_use > self.idle_seconds:
+                tenant.evict()
+                evicted += 1
+            else:
+                memory += tenant.instances.measured(tenant.last_use)
+                maps += tenant.instances.maps
+                rest.append(tenant)
+        for tenant in rest:
+            if memory <= self.max_memory and maps <= self.max_maps:
+                break
+            took_maps = tenant.instances.maps
+            memory -= tenant.evict().memory
+            maps -= took_maps
+            evicted += 1
+        return evicted
+
+    def usage(self) -> tuple[int, int, int]:
+        """Instances, bytes that they have for themselves as last measured, memory maps."""
+        tenants = list(self._tenants.values())
+        return (
+            sum(len(one.instances) for one in tenants),
+            sum(one.instances.memory for one in tenants),
+            sum(one.instances.maps for one in tenants),
+        )
+
+    def close(self) -> None:
+        """Removes all tenants."""
+        for name in self.names():
+            with self._lock:
+                tenant = self._tenants.pop(name, None)
+            if tenant is not None:
+                tenant.evict()
+
+    # For tenants.
+
+    def before_making(self) -> None:
+        """Now and then somebody has to look, where no program does."""
+        self._makings += 1
+        if self._makings % _MAKINGS_BETWEEN == 0:
+            self.evict()
+
+    def make_room(self) -> bool:
+        """The system has no more address space or memory maps: half of those who have instances
+        lose them, the longest idle ones. False: there was nothing to be had."""
+        having = sorted(self._with_instances(), key=lambda one: one.last_use)
+        for tenant in having[: (len(having) + 1) // 2]:
+            tenant.evict()
+        return bool(having)
+
+    def _with_instances(self) -> list[Tenant]:
+        return [one for one in list(self._tenants.values()) if len(one.instances)]
