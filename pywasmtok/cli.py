@@ -1,4 +1,4 @@
-"""The command `pywasmtok`: encode, decode, chat, inspect, convert, cache, bench, doctor."""
+"""The command `pywasmtok`: encode, decode, chat, inspect, convert, cache, serve, bench, doctor."""
 
 from __future__ import annotations
 
@@ -25,17 +25,23 @@ __all__ = ["main"]
 
 DEMO = "builtin:demo"
 
+SERVER_COMMANDS = {
+    "serve": "a tokenizer server that many tenants share; see serve --help",
+    "tenants": "tenants of a server and their keys; see tenants --help",
+    "tokenizers": "tokenizers of a server; see tokenizers --help",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. 0: done; 1: an error, one line on stderr; 2: wrong usage."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options = _options(given)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             # A token may hold anything; a terminal that cannot show it is no reason to fail.
             reconfigure(errors="backslashreplace")
     try:
+        options = _options(given)
         status: int = _bench(given[1:]) if options is None else options.run(options)
         sys.stdout.flush()
     except TokenizerError as error:
@@ -49,13 +55,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options(given: list[str]) -> argparse.Namespace | None:
-    """The options of `bench` and `chat` are their own, and made only when they are asked for."""
+    """The options of `bench`, `chat` and the server are their own, and made only when they are
+    asked for."""
     if given[:1] == ["bench"]:
         return None
     if given[:1] == ["chat"]:
         from .chat.command import parser
 
         return parser().parse_args(given[1:])
+    if given and given[0] in SERVER_COMMANDS:
+        from .server.command import parser as server_parser
+
+        return server_parser(given[0]).parse_args(given[1:])
     return _parser().parse_args(given)
 
 
@@ -105,6 +116,8 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     commands.add_parser("chat", help="conversations as text or ids; see chat --help")
+    for command, help_text in SERVER_COMMANDS.items():
+        commands.add_parser(command, help=help_text)
     commands.add_parser("bench", help="measures this package beside others; see bench --help")
     _command(commands, "doctor", _doctor, "versions, builds, cache, and whether all of it works")
     return parser

@@ -127,6 +127,7 @@ def test_tools_that_the_docs_name_exist() -> None:
         named = set(re.findall(r"python -m (tools\.\w+)", page.read_text(encoding="utf-8")))
         root = ROOT / "conformance" if "conformance" in page.parts else ROOT
         files = {f"tools.{path.stem}" for path in (root / "tools").glob("*.py")}
+        files |= {f"tools.{path.parent.name}" for path in (root / "tools").glob("*/__main__.py")}
         assert named - files == set(), page
         found += len(named)
     assert found

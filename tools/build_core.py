@@ -99,7 +99,19 @@ VARIANTS = (
 
 # Deep recursion of a hostile template must meet the bound of the native stack first.
 RENDERER_STACK = 1 << 20
-TEMPLATE = Variant("template", ("simd128",), (f"-zstack-size={RENDERER_STACK}",), RENDERER)
+# A size that never changes is a constant in the compiled code, where a host checks addresses there.
+# Only what was touched takes room; `tpl_limit_memory` says how much that may be.
+RENDERER_MEMORY = 128 << 20
+TEMPLATE = Variant(
+    "template",
+    ("simd128",),
+    (
+        f"-zstack-size={RENDERER_STACK}",
+        f"--initial-memory={RENDERER_MEMORY}",
+        f"--max-memory={RENDERER_MEMORY}",
+    ),
+    RENDERER,
+)
 ARTIFACTS = (*VARIANTS, TEMPLATE)
 
 

@@ -1,0 +1,225 @@
+"""What a tenant has used; and, for admins, tenants and their keys."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+
+from .. import body
+from ..contract import KeyRecord, ServiceLike, TenantRecord
+from ..errors import NotFound
+from ..identity import need_admin
+from ..keys import make_key
+from ..limits import changed, limits_of
+from ..names import check_tenant
+from .answers import json_bytes, json_response
+from .operation import Operation
+from .shapes import Key, KeyMade, NewKey, TenantChange, TenantInfo, Tenants, Usage
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from ..contract import Store
+
+__all__ = ["operations"]
+
+
+async def usage(request: Request, service: ServiceLike) -> Response:
+    caller = request.state.caller
+    tenant = service.tenant(caller.tenant)
+    known = await asyncio.to_thread(service.usage, caller.tenant)
+    mine = [one for one in service.listed(caller) if not one.public]
+    return json_response(
+        json_bytes(
+            Usage(
+                tenant=caller.tenant,
+                requests=known.requests,
+                refused=known.refused,
+                failed=known.failed,
+                text_bytes=known.text_bytes,
+                tokens=known.tokens,
+                seconds=known.seconds,
+                stored_bytes=sum(one.info.bytes for one in mine),
+                tokenizers=len(mine),
+                limits=limits_of(tenant.limits),
+            )
+        )
+    )
+
+
+async def listing(request: Request, service: ServiceLike) -> Response:
+    need_admin(request)
+
+    def read() -> bytes:
+        keys = service.store.keys()
+        found = [_info(record, keys) for record in service.store.tenants()]
+        return json_bytes(Tenants(tenants=found))
+
+    return json_response(await asyncio.to_thread(read))
+
+
+async def info(request: Request, service: ServiceLike) -> Response:
+    need_admin(request)
+    name = request.path_params["name"]
+    return json_response(await asyncio.to_thread(_read, service.store, name))
+
+
+async def put(request: Request, service: ServiceLike) -> Response:
+    need_admin(request)
+    asked = await body.read_json(request, TenantChange)
+    name = check_tenant(request.path_params["name"])
+    store = service.store
+
+    def change() -> bytes:
+        old = _find(store, name)
+        if old is None:
+            old = TenantRecord(name, service.default_limits(), time.time())
+        disabled = old.disabled if asked.disabled is None else asked.disabled
+        limits = changed(old.limits, asked.limits)
+        store.put_tenant(replace(old, limits=limits, disabled=disabled))
+        return _read(store, name)
+
+    return json_response(await asyncio.to_thread(change))
+
+
+async def delete(request: Request, service: ServiceLike) -> Response:
+    need_admin(request)
+    name = request.path_params["name"]
+
+    def change() -> None:
+        _existing(service.store, name)
+        service.store.remove_tenant(name)
+
+    await asyncio.to_thread(change)
+    return Response(status_code=204)
+
+
+async def new_key(request: Request, service: ServiceLike) -> Response:
+    need_admin(request)
+    asked = await body.read_json(request, NewKey)
+    name, store = request.path_params["name"], service.store
+
+    def change() -> bytes:
+        _existing(store, name)
+        key, record = make_key(name)
+        store.put_key(record)
+        if asked.keep_old_seconds is not None:
+            _end(store, name, record, time.time() + max(0.0, asked.keep_old_seconds))
+        return json_bytes(KeyMade(id=record.id, key=key))
+
+    return json_response(await asyncio.to_thread(change))
+
+
+async def delete_key(request: Request, service: ServiceLike) -> Response:
+    need_admin(request)
+    name, id = request.path_params["name"], request.path_params["id"]
+
+    def change() -> None:
+        if not any(key.id == id and key.tenant == name for key in service.store.keys()):
+            raise NotFound(f"{name!a:.80} has no key {id!a:.80}")
+        service.store.remove_key(id)
+
+    await asyncio.to_thread(change)
+    return Response(status_code=204)
+
+
+def _end(store: Store, tenant: str, kept: KeyRecord, when: float) -> None:
+    """The tenant's other keys end then, if not sooner."""
+    for key in store.keys():
+        if key.tenant == tenant and key.id != kept.id and (key.expires or when) >= when:
+            store.put_key(replace(key, expires=when))
+
+
+def _find(store: Store, name: str) -> TenantRecord | None:
+    return next((record for record in store.tenants() if record.name == name), None)
+
+
+def _existing(store: Store, name: str) -> TenantRecord:
+    record = _find(store, name)
+    if record is None:
+        raise NotFound(f"there is no tenant {name!a:.80}")
+    return record
+
+
+def _read(store: Store, name: str) -> bytes:
+    return json_bytes(_info(_existing(store, name), store.keys()))
+
+
+def _info(record: TenantRecord, keys: list[KeyRecord]) -> TenantInfo:
+    return TenantInfo(
+        name=record.name,
+        limits=limits_of(record.limits),
+        created=record.created,
+        disabled=record.disabled,
+        keys=[
+            Key(id=key.id, created=key.created, expires=key.expires)
+            for key in keys
+            if key.tenant == record.name
+        ],
+    )
+
+
+operations: Final = (
+    Operation(
+        "GET", "/usage", "usage", "What the caller has had done, and its limits", usage, gives=Usage
+    ),
+    Operation("GET", "/tenants", "list_tenants", "All tenants", listing, gives=Tenants, admin=True),
+    Operation(
+        "GET",
+        "/tenants/{name}",
+        "tenant_info",
+        "A tenant, its limits and its keys",
+        info,
+        gives=TenantInfo,
+        refuses=(404,),
+        admin=True,
+    ),
+    Operation(
+        "PUT",
+        "/tenants/{name}",
+        "put_tenant",
+        "Makes a tenant, or changes the limits that are named",
+        put,
+        takes=TenantChange,
+        gives=TenantInfo,
+        example={"limits": {"concurrent": 4, "calls": {"deadline": 0.5}}},
+        refuses=(413,),
+        admin=True,
+    ),
+    Operation(
+        "DELETE",
+        "/tenants/{name}",
+        "delete_tenant",
+        "A tenant with its keys and its tokenizers",
+        delete,
+        status=204,
+        refuses=(404,),
+        admin=True,
+    ),
+    Operation(
+        "POST",
+        "/tenants/{name}/keys",
+        "new_key",
+        "A new key, which is shown this once",
+        new_key,
+        takes=NewKey,
+        gives=KeyMade,
+        example={"keep_old_seconds": 3600},
+        refuses=(404, 413),
+        admin=True,
+    ),
+    Operation(
+        "DELETE",
+        "/tenants/{name}/keys/{id}",
+        "delete_key",
+        "A key that is no longer good",
+        delete_key,
+        status=204,
+        refuses=(404,),
+        admin=True,
+    ),
+)

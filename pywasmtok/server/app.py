@@ -1,0 +1,371 @@
+"""The ASGI application: identity, then the route's handler, then typed errors.
+
+It stands in front of Starlette's parts instead of being a stack of middleware, because each request
+passes here and a layer costs as much as encoding a short text.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
+from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from ..errors import HostError, TokenizerError
+from . import trace
+from .answers import refusal
+from .bodies import Bodies
+from .dialects import shaped
+from .errors import BadRequest, MethodNotAllowed, NotFound
+from .exchange import Exchange, route_class
+from .identity import Identity
+from .straight import Short, Straight, again, head_of, taken
+from .work import watch
+
+__all__ = ["App", "create_app"]
+
+log = logging.getLogger("pywasmtok.server")
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+OPEN: Final = frozenset({"/", "/health", "/ready"})
+"""What is answered without a key. A load balancer has none, and the page asks for one."""
+
+PROBES: Final = frozenset({"/health", "/ready", "/metrics"})
+"""What is answered while the server drains."""
+
+
+def create_app(service: Any, routes: Sequence[BaseRoute] | None = None) -> App:
+    """`routes`: other ones than those of all parts."""
+    if routes is None:
+        from .routes import routes_of
+
+        return App(service, routes_of(service), Straight(service))
+    return App(service, routes)
+
+
+class State:
+    """What handlers reach by `request.app.state`, as in Starlette."""
+
+    def __init__(self, service: Any) -> None:
+        self.service = service
+        self.bodies = Bodies(service.config.bounds.body_bytes)
+
+
+class App:
+    def __init__(
+        self, service: Any, routes: Sequence[BaseRoute], straight: Straight | None = None
+    ) -> None:
+        """`straight`: a quicker way for some requests, which answers as the routes do."""
+        self.state = State(service)
+        self.routes = tuple(routes)
+        self._service = service
+        self._straight = straight
+        self._identity = Identity(service)
+        self._open = OPEN | ({"/metrics"} if service.config.metrics.open else set())
+        # Most requests are for a path without parameters: one look-up instead of a search.
+        self._plain = {
+            route.path: route
+            for route in reversed(self.routes)
+            if isinstance(route, Route) and "{" not in route.path
+        }
+        self._others = [
+            route
+            for route in self.routes
+            if not (isinstance(route, Route) and route.path in self._plain)
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        kind = scope["type"]
+        if kind == "http":
+            rest = await self._straight_http(scope, receive, send)
+            if rest is not None:
+                await self._http(scope, rest, send)
+        elif kind == "websocket":
+            await self._websocket(scope, receive, send)
+        elif kind == "lifespan":
+            await _lifespan(receive, send)
+
+    async def _straight_http(self, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+        """None: it is answered. Else this is what the ordinary way receives from."""
+        screened = None if self._straight is None else self._straight.screened(scope)
+        if screened is None:
+            return receive
+        exchange = Exchange("POST", caller=screened.caller, trace=screened.trace)
+        body, rest = taken(receive)
+        if body is None:
+            return rest
+        short = screened.read(body)
+        if short is None:
+            return again(body, rest)
+        client = scope.get("client")
+        exchange.client = client[0] if client else None
+        exchange.route, exchange.dialect = short.route, short.dialect
+        exchange.received = len(body)
+        await self._at_once(exchange, short, scope, rest, send)
+        return None
+
+    async def _at_once(
+        self, exchange: Exchange, short: Short, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        watch(receive)
+        try:
+            with self._service.lifecycle.entered():
+                answer = await self._service.run(
+                    short.served,
+                    short.cost,
+                    short.call,
+                    inline=short.inline,
+                    operation=short.operation,
+                )
+                exchange.status, exchange.sent = 200, len(answer)
+                headers = head_of(short, answer)
+                await send({"type": "http.response.start", "status": 200, "headers": headers})
+                await send({"type": "http.response.body", "body": answer})
+        except Exception as error:
+            await self._refuse_at_once(error, scope, receive, _Sender(send, exchange), exchange)
+        finally:
+            self._end(exchange)
+
+    async def _refuse_at_once(
+        self,
+        error: Exception,
+        scope: Scope,
+        receive: Receive,
+        sender: _Sender,
+        exchange: Exchange,
+    ) -> None:
+        sender.begun = exchange.status != 0
+        if not isinstance(error, TokenizerError):
+            log.error("a handler of %s failed: %s", exchange.route, _place_of(error))
+            error = HostError("the server failed on this request; its log says where")
+        await _refuse(error, scope, receive, sender, exchange)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = _begin(self, scope, scope["method"])
+        sender = _Sender(send, exchange)
+        path: str = scope["path"]
+        watch(receive)
+        try:
+            check_path(scope)
+            route, endpoint = self._find(scope, path)
+            exchange.route = route_class(route.path)
+            with trace.span(exchange.route, exchange.trace) as made:
+                try:
+                    self._identify(scope, exchange, path)
+                    with self._entered(path):
+                        response = await endpoint(Request(scope, receive, sender))
+                        await response(scope, receive, sender)
+                except TokenizerError as error:
+                    await _refuse(error, scope, receive, sender, exchange)
+                trace.end(made, exchange.status, exchange.error)
+        except TokenizerError as error:
+            await _refuse(error, scope, receive, sender, exchange)
+        except Exception as error:
+            # What is said about it may hold text of the request: the log has its type and place.
+            log.error("a handler of %s failed: %s", exchange.route, _place_of(error))
+            failed = HostError("the server failed on this request; its log says where")
+            await _refuse(failed, scope, receive, sender, exchange)
+        finally:
+            self._end(exchange)
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = _begin(self, scope, "GET")
+        sender = _Sender(send, exchange)
+        try:
+            check_path(scope)
+            route = self._find_websocket(scope)
+            exchange.route = route_class(route.path)
+            self._identify(scope, exchange, scope["path"])
+            with self._entered(scope["path"]):
+                # Starlette's routes would answer errors themselves.
+                await route.endpoint(WebSocket(scope, receive, sender))
+        except TokenizerError as error:
+            await _refuse_websocket(error, scope, receive, sender, exchange)
+        except WebSocketDisconnect:
+            exchange.error = "cancelled"
+        except Exception as error:
+            log.error("a socket of %s failed: %s", exchange.route, _place_of(error))
+            failed = HostError("the server failed on this socket; its log says where")
+            await _refuse_websocket(failed, scope, receive, sender, exchange)
+        finally:
+            self._end(exchange)
+
+    def _identify(self, scope: Scope, exchange: Exchange, path: str) -> None:
+        caller = self._identity.caller(
+            scope["headers"], exchange.client, open_route=path in self._open
+        )
+        exchange.caller = caller
+        scope["state"]["caller"] = caller
+
+    def _entered(self, path: str) -> AbstractContextManager[Any]:
+        if path in PROBES:
+            return nullcontext()
+        entered: AbstractContextManager[Any] = self._service.lifecycle.entered()
+        return entered
+
+    def _find(self, scope: Scope, path: str) -> tuple[Route, Endpoint]:
+        method: str = scope["method"]
+        allowed: set[str] = set()
+        route: BaseRoute | None = self._plain.get(path)
+        if route is not None:
+            assert isinstance(route, Route)
+            if route.methods is None or method in route.methods:
+                scope["path_params"] = {}
+                return route, route.endpoint
+            allowed |= route.methods
+        for other in self._others:
+            if not isinstance(other, Route):
+                continue
+            match, found = other.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                return other, other.endpoint
+            if match is Match.PARTIAL:
+                allowed |= other.methods or set()
+        if not allowed:
+            raise NotFound("there is nothing at this path")
+        error = MethodNotAllowed(f"this path is not for {method[:20]}")
+        error.feature = ", ".join(sorted(allowed))
+        raise error
+
+    def _find_websocket(self, scope: Scope) -> WebSocketRoute:
+        for route in self._others:
+            if isinstance(route, WebSocketRoute):
+                match, found = route.matches(scope)
+                if match is Match.FULL:
+                    scope.update(found)
+                    return route
+        raise NotFound("there is no WebSocket at this path")
+
+    def _end(self, exchange: Exchange) -> None:
+        exchange.let_go()
+        seconds = time.perf_counter() - exchange.started
+        caller = exchange.caller
+        metrics = getattr(self._service, "metrics", None)
+        if metrics is not None:
+            metrics.request(
+                route=exchange.route,
+                dialect=exchange.dialect,
+                status=exchange.status,
+                seconds=seconds,
+                received=exchange.received,
+                sent=exchange.sent,
+                tenant=None if caller is None else caller.tenant,
+                error=exchange.error,
+            )
+        access_log = getattr(self._service, "access_log", None)
+        if access_log is not None:
+            access_log.write(
+                route=exchange.route,
+                dialect=exchange.dialect,
+                method=exchange.method,
+                status=exchange.status,
+                seconds=seconds,
+                received=exchange.received,
+                sent=exchange.sent,
+                caller=caller,
+                client=exchange.client,
+                trace=exchange.trace,
+                error=exchange.error,
+            )
+
+
+def _begin(app: App, scope: Scope, method: str) -> Exchange:
+    client = scope.get("client")
+    exchange = Exchange(method, client=client[0] if client else None, bodies=app.state.bodies)
+    for name, value in scope["headers"]:
+        if name == b"traceparent":
+            exchange.trace = trace.read(value)
+    scope["app"] = app
+    scope.setdefault("state", {})["exchange"] = exchange
+    return exchange
+
+
+class _Sender:
+    """Sees what is sent: the status, how much, and whether anything was."""
+
+    __slots__ = ("_exchange", "_send", "begun")
+
+    def __init__(self, send: Send, exchange: Exchange) -> None:
+        self._send = send
+        self._exchange = exchange
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        kind = message["type"]
+        if kind in ("http.response.start", "websocket.http.response.start"):
+            self.begun = True
+            self._exchange.status = message["status"]
+        elif kind == "websocket.accept":
+            self.begun = True
+            self._exchange.status = 101
+        elif kind == "websocket.send":
+            self._exchange.sent += len(message.get("bytes") or message.get("text") or b"")
+        else:
+            self._exchange.sent += len(message.get("body", b""))
+        await self._send(message)
+
+
+async def _refuse(
+    error: TokenizerError, scope: Scope, receive: Receive, sender: _Sender, exchange: Exchange
+) -> None:
+    exchange.error = error.kind
+    if sender.begun:
+        # The server below ends the connection before the answer's end: so the caller can tell.
+        return
+    body = shaped(error, scope["path"], exchange.dialect)
+    await refusal(error, body)(scope, receive, sender)
+
+
+def check_path(scope: Scope) -> None:
+    """The server below has replaced what is not UTF-8: two paths would then be one."""
+    raw: bytes | None = scope.get("raw_path")
+    if raw is None or b"%" not in raw:
+        return
+    try:
+        path = unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the path is not UTF-8: {error.reason}") from None
+    if not path.isprintable():
+        raise BadRequest("the path has control characters")
+
+
+def _place_of(error: Exception) -> str:
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        places.append(f"{code.co_qualname}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return f"{type(error).__name__} in {' > '.join(places[-4:])}"
+
+
+async def _refuse_websocket(
+    error: TokenizerError, scope: Scope, receive: Receive, sender: _Sender, exchange: Exchange
+) -> None:
+    """Before it is accepted a socket is HTTP, and is refused as such where the server can."""
+    exchange.error = error.kind
+    if sender.begun:
+        await sender({"type": "websocket.close", "code": 1011, "reason": error.kind})
+    elif "websocket.http.response" in scope.get("extensions", {}):
+        await refusal(error)(scope, receive, sender)
+    else:
+        exchange.status = 403
+        await sender({"type": "websocket.close", "code": 1008, "reason": error.kind})
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,198 @@
+"""What there is, in memory: a copy of the store's records that follows it.
+
+A request reads one `View` and never sees half of a change. Changes of this process are in the next
+view at once, those of other processes within a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import TokenizerError
+from ..tenants.errors import UnknownTokenizer
+from .contract import PUBLIC, KeyRecord, Listed, Store, TenantRecord, TokenizerRecord
+from .keys import KeyIndex
+
+if TYPE_CHECKING:
+    from ..sources.lazy import LazyFile
+
+__all__ = ["DEFAULT", "Catalog", "TenantFiles", "View"]
+
+DEFAULT: Final = "default"
+"""The name that is meant where a request names none."""
+
+_POLL_SECONDS: Final = 0.05
+# Somebody may write all the time: then what was read last is as good as anything.
+_ATTEMPTS: Final = 8
+
+_log = logging.getLogger("pywasmtok")
+
+Tokenizers = Mapping[str, TokenizerRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The records at one moment."""
+
+    generation: int = -1
+    tenants: Mapping[str, TenantRecord] = field(default_factory=dict)
+    keys: KeyIndex = field(default_factory=KeyIndex)
+    tokenizers: Mapping[str, Tokenizers] = field(default_factory=dict)
+    """By owner, then by digest."""
+    aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Digests by owner, then by alias."""
+
+    def record(self, tenant: str, digest: str) -> TokenizerRecord | None:
+        """The tenant's own, or else a public one."""
+        for owner in (tenant, PUBLIC):
+            found = self.tokenizers.get(owner, {}).get(digest)
+            if found is not None:
+                return found
+        return None
+
+    def resolve(self, tenant: str, name: str | None) -> tuple[str, TokenizerRecord]:
+        """What a name means to a tenant, and how the tokenizer is called then."""
+        if name is None:
+            return self._unnamed(tenant)
+        for owner in (tenant, PUBLIC):
+            digest = self.aliases.get(owner, {}).get(name, name)
+            found = self.tokenizers.get(owner, {}).get(digest)
+            if found is not None:
+                return name, found
+        raise UnknownTokenizer(
+            f"there is no tokenizer {name[:200]!r}", hint=self._those_that_are(tenant)
+        )
+
+    def listed(self, tenant: str) -> list[Listed]:
+        """The tenant's own in the order of their age, then the public ones."""
+        owners = (tenant,) if tenant == PUBLIC else (tenant, PUBLIC)
+        return [one for owner in owners for one in self._of(owner)]
+
+    def nameless(self, tenant: str) -> list[TokenizerRecord]:
+        """To which no alias points, the oldest first."""
+        named = set(self.aliases.get(tenant, {}).values())
+        mine = self.tokenizers.get(tenant, {}).values()
+        free = [record for record in mine if record.info.digest not in named]
+        return sorted(free, key=lambda record: record.created)
+
+    def _of(self, owner: str) -> list[Listed]:
+        names: dict[str, list[str]] = {}
+        for alias, digest in self.aliases.get(owner, {}).items():
+            names.setdefault(digest, []).append(alias)
+        records = sorted(self.tokenizers.get(owner, {}).values(), key=lambda one: one.created)
+        return [
+            Listed(
+                record.info,
+                tuple(sorted(names.get(record.info.digest, ()))),
+                owner == PUBLIC,
+                record.created,
+            )
+            for record in records
+        ]
+
+    def _unnamed(self, tenant: str) -> tuple[str, TokenizerRecord]:
+        for owner in (tenant, PUBLIC):
+            if DEFAULT in self.aliases.get(owner, {}):
+                return self.resolve(owner, DEFAULT)
+        listed = self.listed(tenant)
+        digests = {one.info.digest for one in listed}
+        if len(digests) == 1:
+            names = [alias for one in listed for alias in one.aliases]
+            return self.resolve(tenant, names[0] if names else digests.pop())
+        raise UnknownTokenizer(
+            "the request does not say which tokenizer", hint=self._those_that_are(tenant)
+        )
+
+    def _those_that_are(self, tenant: str) -> str:
+        names = {**self.aliases.get(tenant, {}), **self.aliases.get(PUBLIC, {})}
+        if not names:
+            return "There are none yet"
+        some = sorted(names)[:10]
+        more = ", ..." if len(names) > len(some) else ""
+        return f"There is {', '.join(some)}{more}"
+
+
+Changed = Callable[[View, View], None]
+
+
+class Catalog:
+    def __init__(self, store: Store, prepare: Changed, retire: Changed) -> None:
+        """`prepare` is told of what comes before anybody can see it, `retire` of what goes when
+        nobody finds it any more: the old view and the new one."""
+        self._store = store
+        self._prepare = prepare
+        self._retire = retire
+        self._lock = threading.Lock()
+        self._end = threading.Event()
+        self._watcher: threading.Thread | None = None
+        self.view = View()
+
+    def refresh(self) -> None:
+        """Reads the records if they have changed."""
+        with self._lock:
+            old = self.view
+            if self._store.generation() == old.generation:
+                return
+            new = _read(self._store)
+            self._prepare(old, new)
+            self.view = new
+            self._retire(old, new)
+
+    def follow(self) -> None:
+        """Looks for changes of other processes, in a thread."""
+        self._watcher = threading.Thread(target=self._follow, name="pywasmtok-catalog", daemon=True)
+        self._watcher.start()
+
+    def close(self) -> None:
+        self._end.set()
+        if self._watcher is not None:
+            self._watcher.join()
+
+    def _follow(self) -> None:
+        failing = False
+        while not self._end.wait(_POLL_SECONDS):
+            try:
+                self.refresh()
+                failing = False
+            except TokenizerError as error:
+                # What is known stays good; said once, not twenty times a second.
+                if not failing:
+                    _log.error("the records cannot be read: %s", error)
+                failing = True
+
+
+class TenantFiles:
+    """The files that one tenant may use, for its tokenizers."""
+
+    def __init__(self, store: Store, catalog: Catalog, tenant: str) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._tenant = tenant
+
+    def open(self, digest: str) -> tuple[bytes | LazyFile, dict[str, Any]]:
+        record = self._catalog.view.record(self._tenant, digest)
+        if record is None:
+            raise KeyError(digest)
+        return self._store.open_file(digest), json.loads(record.options)
+
+
+def _read(store: Store) -> View:
+    """All records as they were at one moment: nobody wrote while they were read."""
+    for attempt in range(_ATTEMPTS):
+        before = store.generation()
+        tenants = {record.name: record for record in store.tenants()}
+        keys: list[KeyRecord] = store.keys()
+        tokenizers: dict[str, dict[str, TokenizerRecord]] = {}
+        aliases: dict[str, dict[str, str]] = {}
+        for record in store.tokenizers():
+            tokenizers.setdefault(record.tenant, {})[record.info.digest] = record
+        for one in store.aliases():
+            aliases.setdefault(one.tenant, {})[one.alias] = one.digest
+        if store.generation() == before or attempt == _ATTEMPTS - 1:
+            break
+    return View(before, tenants, KeyIndex(keys, tenants), tokenizers, aliases)

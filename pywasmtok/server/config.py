@@ -1,0 +1,147 @@
+"""What the operator says: one TOML file, and flags that win over it.
+
+Every key has a default with which `pywasmtok serve builtin:demo` runs at once on loopback.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidArgument
+
+__all__ = ["Bounds", "Config", "Listen", "Logs", "Numbers", "Storage", "Streams", "read_config"]
+
+
+class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 1
+    certificate: str | None = None
+    """PEM files for TLS."""
+    private_key: str | None = None
+    proxies: tuple[str, ...] = ()
+    """Addresses whose X-Forwarded-For and -Proto are believed."""
+    drain_seconds: float = 20.0
+
+
+class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Of the process, whoever asks; what each tenant may is in its own limits."""
+
+    threads: int = 0
+    """Calls into sandboxes at the same time; 0: twice the processors."""
+    queued: int = 1024
+    body_bytes: int = 8 << 20
+    upload_bytes: int = 64 << 20
+    body_seconds: float = 10.0
+    body_bytes_per_second: int = 16 << 10
+    """A body that comes slower than this, once `body-seconds` are over, is refused."""
+    header_bytes: int = 32 << 10
+    header_seconds: float = 10.0
+    """For the head of a request to arrive, and for a caller to take what is sent to it."""
+    connections: int = 2048
+    json_depth: int = 64
+    memory: int = 4 << 30
+    """Bytes of instances that are not shared, above which idle tenants lose theirs."""
+    idle_seconds: float = 600.0
+
+
+class Streams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """How many, and how long, is in each tenant's own limits."""
+
+    message_bytes: int = 1 << 20
+    """A message of a WebSocket."""
+    messages_per_second: int = 2000
+    """Of one WebSocket; it is read no faster."""
+    idle_seconds: float = 300.0
+    """A WebSocket on which nothing moves for so long is closed."""
+    state_seconds: float = 3600.0
+    """How long a stream can be gone on with from its state."""
+    state_bytes: int = 256 << 10
+
+
+class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    path: str = "memory"
+    """A folder; or `memory`: nothing survives."""
+    snapshots: str | None = None
+    """A folder. None: beside the records, or the user's cache."""
+    snapshot_bytes: int = 16 << 30
+    """Disk that snapshots may take; the ones that were not used for longest go."""
+
+
+class Logs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    access: bool = True
+    level: str = "info"
+
+
+class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    enabled: bool = True
+    names: tuple[str, ...] = ()
+    """`sglang`, `dynamo`: their names beside ours."""
+    library: bool = False
+    """The numbers of `pywasmtok.metrics`, too; `names` says yes to that. Microseconds a call."""
+    tenants: int = 50
+    """Tenants with numbers of their own, under a hash; all others share one bucket."""
+    open: bool = False
+    """Whether /metrics needs no admin's key."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    listen: Listen = msgspec.field(default_factory=Listen)
+    bounds: Bounds = msgspec.field(default_factory=Bounds)
+    streams: Streams = msgspec.field(default_factory=Streams)
+    storage: Storage = msgspec.field(default_factory=Storage)
+    logs: Logs = msgspec.field(default_factory=Logs)
+    metrics: Numbers = msgspec.field(default_factory=Numbers)
+    identity: bool | None = None
+    """Whether a request needs a key. None: on any address but loopback. False is refused there."""
+    tokenizers: dict[str, str] = msgspec.field(default_factory=dict)
+    """Names, and what `create_tokenizer` takes: for every tenant."""
+    limits: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Of tenants without limits of their own: fields of TenantLimits; `calls` is a table."""
+
+    @property
+    def needs_keys(self) -> bool:
+        return not is_loopback(self.listen.host) if self.identity is None else self.identity
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def read_config(path: str | Path | None, flags: dict[str, Any] | None = None) -> Config:
+    """`flags` has the shape of the file; what it says wins."""
+    said: dict[str, Any] = {}
+    if path is not None:
+        try:
+            said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InvalidArgument(f"{path}: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InvalidArgument(f"{path} is no TOML: {error}") from None
+    try:
+        config = msgspec.convert(_joined(said, flags or {}), Config)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"configuration: {error}") from None
+    if not config.needs_keys and not is_loopback(config.listen.host):
+        raise InvalidArgument(
+            f"identity = false on {config.listen.host}: anybody could use this server",
+            hint="without keys it listens on 127.0.0.1 or ::1 only",
+        )
+    return config
+
+
+def _joined(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    joined = dict(under)
+    for name, value in over.items():
+        below = joined.get(name)
+        both = isinstance(value, dict) and isinstance(below, dict)
+        joined[name] = _joined(below, value) if both else value  # type: ignore[arg-type]
+    return joined

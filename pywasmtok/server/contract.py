@@ -1,0 +1,287 @@
+"""What the parts of the server promise to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from ..sources.lazy import LazyFile
+    from ..tenants.contract import FileInfo, TenantLike, Usage
+    from ..tenants.limits import TenantLimits
+    from ..tokenizer import Tokenizer
+
+__all__ = [
+    "LOCAL",
+    "PUBLIC",
+    "AliasRecord",
+    "Caller",
+    "KeyRecord",
+    "Listed",
+    "Served",
+    "ServiceLike",
+    "Store",
+    "TenantRecord",
+    "TokenizerRecord",
+    "Work",
+]
+
+T = TypeVar("T")
+
+PUBLIC = "public"
+"""The owner of the operator's own tokenizers, which every tenant may use and none may change."""
+
+LOCAL = "local"
+"""Whoever asks while identity is off."""
+
+
+# Records: what survives a restart.
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    id: str
+    """Public: what a list of keys shows."""
+    hash: str
+    """SHA-256 of the key, hexadecimal. Keys have 256 random bits, so nothing slower is needed."""
+    tenant: str | None
+    """None: an admin's key, which is nobody's tenant."""
+    created: float
+    expires: float | None = None
+    """Seconds since 1970: a key that was rotated stays good until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRecord:
+    name: str
+    """`[a-z0-9][a-z0-9._-]{0,62}`"""
+    limits: TenantLimits
+    created: float
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerRecord:
+    tenant: str
+    info: FileInfo
+    options: str
+    """How the file is read, as JSON."""
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class AliasRecord:
+    tenant: str
+    alias: str
+    """A name in paths of requests: `[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}`"""
+    digest: str
+
+
+class Store(Protocol):
+    """Records and files. Called from threads, several at once and in several processes. What a
+    call has answered survives a kill -9 right after. Errors are `TokenizerError`s (`StorageFull`
+    when the disk is)."""
+
+    def generation(self) -> int:
+        """Another number as soon as any process has changed a record (usage does not count): cheap
+        enough to be asked every 100 ms, and the way in which processes learn of changes."""
+        ...
+
+    def tenants(self) -> list[TenantRecord]: ...
+    def put_tenant(self, record: TenantRecord) -> None: ...
+    def remove_tenant(self, name: str) -> None:
+        """With its keys, aliases, tokenizers, usage, and files that nobody else has."""
+        ...
+
+    def keys(self) -> list[KeyRecord]: ...
+    def put_key(self, record: KeyRecord) -> None: ...
+    def remove_key(self, id: str) -> None: ...
+
+    def tokenizers(self, tenant: str | None = None) -> list[TokenizerRecord]: ...
+    def put_tokenizer(
+        self,
+        record: TokenizerRecord,
+        data: bytes | None,
+        alias: str | None,
+        *,
+        most_bytes: int | None = None,
+        most: int | None = None,
+    ) -> None:
+        """The file first, then the record and the alias in one transaction: whoever sees the record
+        finds the file. What the tenant stores is counted in that transaction: `StorageFull`."""
+        ...
+
+    def remove_tokenizer(self, tenant: str, digest: str) -> None: ...
+    def open_file(self, digest: str) -> bytes | LazyFile:
+        """KeyError: there is none. A file whose bytes have another hash is a LoadError, reported,
+        and never served."""
+        ...
+
+    def aliases(self, tenant: str | None = None) -> list[AliasRecord]: ...
+    def put_alias(self, record: AliasRecord) -> None:
+        """Points it somewhere else, atomically. UnknownTokenizer: the tenant has no such file."""
+        ...
+
+    def remove_alias(self, tenant: str, alias: str) -> None: ...
+
+    def add_usage(self, tenant: str, usage: Usage) -> None:
+        """Adds to what is there; called every few seconds and at the end."""
+        ...
+
+    def usage(self, tenant: str) -> Usage: ...
+    def secret(self, name: str) -> bytes:
+        """32 random bytes, made when first asked for; the same for all processes ever after."""
+        ...
+
+    def listen(self, told: Callable[[], None]) -> None:
+        """Called after each change that was made through this object, by whoever made it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+# A request on its way.
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as its key says."""
+
+    tenant: str
+    admin: bool = False
+    key_id: str | None = None
+    """None: identity is off, which it may only be on loopback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A tokenizer as its owner sees it in a list."""
+
+    info: FileInfo
+    aliases: tuple[str, ...]
+    public: bool
+    created: float
+
+
+class Served:
+    """A tokenizer for one request: what it was when the request came, also if it is swapped."""
+
+    __slots__ = ("_tokenizer", "digest", "info", "name", "tenant", "tokens")
+
+    def __init__(
+        self,
+        name: str,
+        digest: str,
+        tenant: TenantLike,
+        tokenizer: Tokenizer | None,
+        info: FileInfo,
+    ) -> None:
+        """`tokenizer`: None where it is not in memory."""
+        self.name = name
+        self.digest = digest
+        self.tenant = tenant
+        self.info = info
+        self.tokens = 0
+        """What the request has had encoded or decoded, as its handler says, for usage."""
+        self._tokenizer = tokenizer
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """It may have to be read first: for the call that `run` makes, not for the event loop."""
+        if self._tokenizer is None:
+            self._tokenizer = self.tenant.tokenizer(self.digest)
+        return self._tokenizer
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is in memory already."""
+        return self._tokenizer is not None
+
+
+class Work(Protocol):
+    """Calls into sandboxes, off the event loop, in fair turns."""
+
+    async def run(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        inline: bool = False,
+        about: str = "",
+    ) -> T:
+        """`cost`: bytes of text, ids and files, as the bucket and the turns count them.
+        TooManyRequests and Overloaded come before anything is done. Cancelling the awaiting task
+        takes the call out of the queue, or stops it. `inline`: the caller knows that it is short;
+        whether it may then run on the event loop is decided here. `about`: with which tokenizer;
+        how long its calls take is learned."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class ServiceLike(Protocol):
+    """All that handlers of requests need; one a process, at `request.app.state.service`."""
+
+    config: Any
+    store: Store
+    work: Work
+    metrics: Any
+    lifecycle: Any
+
+    @property
+    def keys(self) -> Any:
+        """The `KeyIndex` of this moment."""
+        ...
+
+    def find(self, caller: Caller, name: str | None) -> Served:
+        """By alias or digest, among the caller's tokenizers, then the public ones; None: the only
+        one, or the one called `default`. UnknownTokenizer."""
+        ...
+
+    def listed(self, caller: Caller) -> list[Listed]:
+        """The caller's tokenizers, then the public ones."""
+        ...
+
+    def tenant(self, name: str) -> TenantLike:
+        """NotFound: there is none, or it is disabled."""
+        ...
+
+    def usage(self, name: str) -> Usage:
+        """All that is known: what is stored, and what this process has not yet written."""
+        ...
+
+    def upload(
+        self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str
+    ) -> str:
+        """Reads the file, keeps it, points the alias to it; the digest. For a thread."""
+        ...
+
+    def default_limits(self) -> TenantLimits:
+        """Of tenants without limits of their own, as the configuration says."""
+        ...
+
+    async def run(
+        self,
+        served: Served,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        inline: bool = False,
+        operation: str = "other",
+    ) -> T:
+        """`work.run` for the tenant of `served`; after it, its counters and the metrics know.
+        `operation`: a name that the metrics have."""
+        ...
+
+    async def run_for(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        operation: str = "other",
+    ) -> T:
+        """The same without a tokenizer: files, and changes of records."""
+        ...

@@ -1,0 +1,184 @@
+"""Alive, ready, draining: what probes are told, and how the server ends.
+
+On the first SIGTERM or Ctrl-C it drains: what is new is refused with 503, what runs may finish
+within the drain's seconds, and streams are ended with an error that says why. On a second one it
+ends at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from .errors import Draining
+
+if TYPE_CHECKING:
+    import socket
+    from types import FrameType
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from .contract import ServiceLike
+
+__all__ = ["CUT_OFF", "Lifecycle", "routes", "serve"]
+
+CUT_OFF: Final = 1
+"""Exit code: the drain's seconds were over before the last request was."""
+
+# How often the end of the last request is looked for.
+_LOOK_SECONDS: Final = 0.02
+
+# After the drain, for what uvicorn still has open: answers on their way to slow readers.
+_LAST_SECONDS: Final = 2
+
+
+class _Entered:
+    """One for all requests: it holds nothing of any."""
+
+    __slots__ = ("_life",)
+
+    def __init__(self, life: Lifecycle) -> None:
+        self._life = life
+
+    def __enter__(self) -> None:
+        if self._life.draining:
+            raise self._life.error()
+        self._life.running += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._life.running -= 1
+
+
+class Lifecycle:
+    """One a process; for the event loop, except where it is said."""
+
+    def __init__(self, drain_seconds: float = 20.0) -> None:
+        self.drain_seconds = drain_seconds
+        self.ready = False
+        self.draining = False
+        self.running = 0
+        self._entered = _Entered(self)
+        self._ends: float | None = None
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    def now_ready(self) -> None:
+        """The tokenizers of the configuration are there. From any thread."""
+        self.ready = True
+
+    def entered(self) -> _Entered:
+        """Around each request that is no probe. Draining: the server takes no more."""
+        return self._entered
+
+    def error(self) -> Draining:
+        error = Draining(
+            "this server is about to stop", hint="ask again: another one, or the next, will answer"
+        )
+        if self._ends is not None:
+            error.retry_after = max(1.0, self._ends - time.monotonic())
+        return error
+
+    def drain(self) -> None:
+        if self.draining:
+            return
+        self.draining = True
+        self._ends = time.monotonic() + self.drain_seconds
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def wait_draining(self) -> None:
+        """Until the drain begins; any number may wait."""
+        if self.draining:
+            return
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        try:
+            await waiting
+        finally:
+            self._waiting.discard(waiting)
+
+    async def drained(self) -> bool:
+        """Drains. False: the seconds were over and something still ran."""
+        self.drain()
+        assert self._ends is not None
+        while self.running:
+            left = self._ends - time.monotonic()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(_LOOK_SECONDS, left))
+        return True
+
+
+def routes(service: ServiceLike) -> list[Route]:
+    """`/health`: the process answers. `/ready`: it can do work, and wants to."""
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    from . import metrics
+
+    lifecycle: Lifecycle = service.lifecycle
+    fresh = {"cache-control": "no-store"}
+
+    def unavailable(message: str) -> Response:
+        body = {
+            "error": {"code": 503, "message": message, "type": "unavailable_error"},
+            "error_type": "healthcheck",
+        }
+        return JSONResponse(body, 503, {**fresh, "retry-after": "1"})
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok"}, headers=fresh)
+
+    async def ready(request: Request) -> Response:
+        if lifecycle.draining:
+            return unavailable("Draining")
+        if not lifecycle.ready:
+            return unavailable("Loading model")
+        return JSONResponse({"status": "ready"}, headers=fresh)
+
+    return [
+        Route("/health", health, methods=["GET"]),
+        Route("/ready", ready, methods=["GET"]),
+        *metrics.routes(service),
+    ]
+
+
+def serve(app: Any, lifecycle: Lifecycle, sockets: list[socket.socket], **options: Any) -> int:
+    """Runs uvicorn in this process until a signal ends it, and answers the exit code.
+
+    `options` are those of `uvicorn.Config`.
+    """
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        signals = 0
+        code = 0
+        drained: asyncio.Task[None] | None = None
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            # Between any two instructions of Python: nothing but numbers.
+            self.signals += 1
+            if self.signals > 1:
+                self.code = CUT_OFF if lifecycle.running else self.code
+                self.should_exit = self.force_exit = True
+
+        async def on_tick(self, counter: int) -> bool:
+            if self.signals and self.drained is None:
+                self.drained = asyncio.create_task(self.drain())
+            return await super().on_tick(counter)
+
+        async def drain(self) -> None:
+            if not await lifecycle.drained():
+                self.code = CUT_OFF
+                self.config.timeout_graceful_shutdown = 0
+            self.should_exit = True
+
+    options = {"timeout_graceful_shutdown": _LAST_SECONDS, "log_level": "warning", **options}
+    server = Server(uvicorn.Config(app, **options))
+    server.run(sockets=sockets)
+    if not server.started:
+        return 3
+    return server.code

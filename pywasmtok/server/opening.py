@@ -1,0 +1,106 @@
+"""From a configuration to a service that can answer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from ..errors import InvalidArgument
+from .config import Config
+from .service import Service
+from .store import MEMORY, open_store
+
+if TYPE_CHECKING:
+    from .._host.snapshots import SnapshotStore
+    from ..tenants.pool import TenantPool
+    from .metrics import ServerMetrics
+    from .work import ThreadWork
+
+__all__ = ["DEMO", "check_workers", "open_service", "snapshots_of"]
+
+DEMO: Final = "builtin:demo"
+
+
+def open_service(config: Config, *, siblings: Path | None = None) -> Service:
+    """Ready: the tokenizers of the configuration are there. `siblings`: a folder in which the
+    workers of one server find each other's numbers."""
+    from ..tenants.pool import TenantPool
+    from .metrics import ServerMetrics
+    from .work import ThreadWork
+
+    bounds = config.bounds
+    with ExitStack() as undo:
+        store = open_store(config.storage.path)
+        undo.callback(store.close)
+        pool = TenantPool(
+            snapshots_of(config), max_memory=bounds.memory, idle_seconds=bounds.idle_seconds
+        )
+        undo.callback(pool.close)
+        metrics = ServerMetrics(config.metrics, secret=store.secret("metrics"), folder=siblings)
+        undo.callback(metrics.close)
+        work = ThreadWork(threads=bounds.threads, queued=bounds.queued)
+        undo.callback(work.close)
+        log = None
+        if config.logs.access:
+            from .access_log import AccessLog
+
+            log = AccessLog(sys.stderr, label=metrics.label)
+        service = Service(config, store, pool, work, metrics=metrics, access_log=log)
+        undo.pop_all()
+    try:
+        _show_numbers(metrics, pool, work)
+        _publish(service)
+        service.start()
+        service.lifecycle.now_ready()
+    except BaseException:
+        service.close()
+        raise
+    return service
+
+
+def snapshots_of(config: Config) -> SnapshotStore | Literal[False]:
+    from .._host.snapshots import SnapshotStore
+
+    storage = config.storage
+    folder = None if storage.snapshots is None else Path(storage.snapshots)
+    if folder is None and storage.path != MEMORY:
+        folder = Path(storage.path) / "snapshots"
+    if folder is None:
+        return SnapshotStore.for_user() or False
+    return SnapshotStore(folder, storage.snapshot_bytes)
+
+
+def check_workers(config: Config) -> None:
+    if config.listen.workers > 1 and config.storage.path == MEMORY:
+        raise InvalidArgument(
+            f"{config.listen.workers} workers cannot share a store in memory",
+            hint="Give them a folder: --store PATH",
+        )
+
+
+def _publish(service: Service) -> None:
+    """With nothing said and nothing kept, there is the tokenizer of the package."""
+    from ..tenants.options import read_source
+
+    config = service.config
+    said = config.tokenizers
+    if not said and config.storage.path == MEMORY:
+        said = {"demo": DEMO}
+    for name, source in said.items():
+        data, options = read_source(source)
+        service.publish(name, data, options)
+
+
+def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) -> None:
+    """Of what each worker has for itself: those of several are summed."""
+    gauges: dict[str, tuple[str, Callable[[], float]]] = {
+        "queued": ("Calls that wait for their turn", lambda: work.numbers().queued),
+        "running": ("Calls into sandboxes now", lambda: work.numbers().running),
+        "instances": ("Instances of sandboxes", lambda: pool.usage()[0]),
+        "memory_bytes": ("Memory of instances that is not shared", lambda: pool.usage()[1]),
+    }
+    for name, (about, value) in gauges.items():
+        metrics.gauge(name, about, value)

@@ -1,0 +1,79 @@
+"""How long calls take, as far as one can know before: learned for each tenant and tokenizer.
+
+Bytes alone do not say it. A stranger's file may have a pattern that some text of 200 bytes keeps
+busy until the deadline. So nothing is taken for short until it has been seen to be.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+__all__ = ["LONG_SECONDS", "Pace", "Paces"]
+
+# What a call without any text costs, as bytes.
+_FIXED: Final = 512
+
+# A faster call than expected moves the expectation by this part; a slower one moves it at once.
+_TRUST: Final = 0.25
+
+_PROVEN_CALLS: Final = 4
+
+_LONG_CALLS: Final = 2
+
+# A call that is expected to take longer has its turn among the long ones.
+LONG_SECONDS: Final = 0.002
+
+# Beyond these, what was learned longest ago is forgotten.
+_MOST: Final = 8192
+
+
+class Pace:
+    __slots__ = ("_long_ones", "calls", "per_byte")
+
+    def __init__(self) -> None:
+        # The last ones, without a short one between them.
+        self._long_ones = 0
+        self.calls = 0
+        self.per_byte = 0.0
+
+    @property
+    def proven(self) -> bool:
+        return self.calls >= _PROVEN_CALLS
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the last calls were, whatever was expected of them. One alone says nothing: it
+        may have been the machine, or the interpreter that collected its garbage just then."""
+        return self._long_ones >= _LONG_CALLS
+
+    def expected(self, cost: int) -> float | None:
+        """Seconds; None: nothing is known yet."""
+        return self.per_byte * (cost + _FIXED) if self.calls else None
+
+    def saw(self, cost: int, seconds: float) -> None:
+        """`seconds` of a processor, not of a clock: waiting says nothing about the text."""
+        rate = seconds / (cost + _FIXED)
+        if rate < self.per_byte:
+            rate = self.per_byte + (rate - self.per_byte) * _TRUST
+        self.per_byte = rate
+        self._long_ones = self._long_ones + 1 if seconds > LONG_SECONDS else 0
+        self.calls += 1
+
+
+class Paces:
+    """Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, bool], Pace] = OrderedDict()
+
+    def of(self, tenant: str, about: str, short: bool) -> Pace:
+        key = (tenant, about, short)
+        pace = self._known.get(key)
+        if pace is None:
+            pace = self._known[key] = Pace()
+            if len(self._known) > _MOST:
+                self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(key)
+        return pace

@@ -1,0 +1,310 @@
+"""What handlers of requests use: it joins records, tenants and work. One a process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ..errors import LoadError, TokenizerError
+from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
+from ..tenants.errors import StorageFull, UnknownTokenizer
+from ..tenants.limits import TenantLimits
+from ..tenants.options import digest_of
+from .catalog import Catalog, TenantFiles, View
+from .config import Config
+from .contract import (
+    LOCAL,
+    PUBLIC,
+    AliasRecord,
+    Caller,
+    Listed,
+    Served,
+    Store,
+    TenantRecord,
+    TokenizerRecord,
+    Work,
+)
+from .errors import NotFound
+from .keys import KeyIndex
+from .lifecycle import Lifecycle
+from .limits import changed
+from .names import check_alias
+from .usage import UsageWriter
+
+if TYPE_CHECKING:
+    from ..sources.lazy import LazyFile
+
+__all__ = ["Service"]
+
+T = TypeVar("T")
+
+# How often usage is written and memory is looked after.
+_UPKEEP_SECONDS: Final = 5.0
+
+# Of the operator's own files, which are read before anybody asks for them.
+_PUBLIC_LIMITS: Final = {
+    "calls": {
+        "deadline": None,
+        "memory": None,
+        "max_text_bytes": None,
+        "max_tokens": None,
+        "max_file_bytes": 512 << 20,
+    },
+    "load_deadline": 300.0,
+}
+
+
+class Service:
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        pool: TenantPoolLike,
+        work: Work,
+        *,
+        metrics: Any = None,
+        access_log: Any = None,
+    ) -> None:
+        """Owns all that it is given, and closes it."""
+        self.config = config
+        self.store = store
+        self.pool = pool
+        self.work = work
+        self.metrics = metrics
+        self.access_log = access_log
+        self.lifecycle = Lifecycle(config.listen.drain_seconds)
+        self._limits = changed(TenantLimits(), config.limits)
+        self._catalog = Catalog(store, self._prepare, self._retire)
+        self._usage = UsageWriter(store)
+        self._end = threading.Event()
+        self._upkeep: threading.Thread | None = None
+        self._add_tenant(PUBLIC, changed(TenantLimits(), _PUBLIC_LIMITS))
+        if not config.needs_keys:
+            self._require_local()
+        store.listen(self._catalog.refresh)
+        self._catalog.refresh()
+
+    # What requests ask.
+
+    @property
+    def keys(self) -> KeyIndex:
+        return self._catalog.view.keys
+
+    def find(self, caller: Caller, name: str | None) -> Served:
+        tenant = self.tenant(caller.tenant)
+        called, record = self._catalog.view.resolve(caller.tenant, name)
+        info = record.info
+        return Served(called, info.digest, tenant, tenant.live(info.digest), info)
+
+    def listed(self, caller: Caller) -> list[Listed]:
+        return self._catalog.view.listed(caller.tenant)
+
+    def tenant(self, name: str) -> TenantLike:
+        record = self._catalog.view.tenants.get(name)
+        if name == PUBLIC or (record is not None and not record.disabled):
+            with contextlib.suppress(KeyError):
+                return self.pool.get(name)
+        raise NotFound(f"there is no tenant {name[:80]!r}")
+
+    def run(
+        self,
+        served: Served,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        inline: bool = False,
+        operation: str = "other",
+    ) -> Coroutine[Any, Any, T]:
+        inline = inline and served.is_live
+        return self._counted(
+            served.tenant, cost, call, inline=inline, operation=operation, served=served
+        )
+
+    def run_for(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        operation: str = "other",
+    ) -> Coroutine[Any, Any, T]:
+        return self._counted(tenant, cost, call, inline=False, operation=operation, served=None)
+
+    async def _counted(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        inline: bool,
+        operation: str,
+        served: Served | None,
+    ) -> T:
+        took = 0.0
+
+        def timed() -> T:
+            nonlocal took
+            began = time.perf_counter()
+            try:
+                return call()
+            finally:
+                took = time.perf_counter() - began
+
+        failed: TokenizerError | None = None
+        about = "" if served is None else served.digest
+        try:
+            return await self.work.run(tenant, cost, timed, inline=inline, about=about)
+        except TokenizerError as error:
+            failed = error
+            raise
+        finally:
+            tokens = 0
+            if served is not None:
+                tokens, served.tokens = served.tokens, 0
+            tenant.note(tokens=tokens, seconds=took)
+            if self.metrics is not None:
+                self.metrics.call(tenant.name, operation, cost, took, tokens=tokens, error=failed)
+
+    # What threads ask: these wait for the disk.
+
+    def upload(
+        self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str
+    ) -> str:
+        """What no alias names any more makes room where there is none."""
+        check_alias(alias)
+        info = self._added(tenant, data, options)
+        said = json.dumps(options, sort_keys=True) if options else "{}"
+        record = TokenizerRecord(tenant.name, info, said, time.time())
+        limits = tenant.limits
+        while True:
+            try:
+                self.store.put_tokenizer(
+                    record,
+                    data,
+                    alias,
+                    most_bytes=limits.stored_bytes,
+                    most=limits.tokenizers,
+                )
+                return info.digest
+            except StorageFull as full:
+                # A full disk has no limit of its own, and nothing of this tenant's would help.
+                if full.limit is None or not self._make_room(tenant.name, info.digest):
+                    tenant.remove(info.digest)
+                    raise
+            except TokenizerError:
+                tenant.remove(info.digest)
+                raise
+
+    def usage(self, name: str) -> Usage:
+        return self._usage.of(name)
+
+    def default_limits(self) -> TenantLimits:
+        return self._limits
+
+    def refresh(self) -> None:
+        self._catalog.refresh()
+
+    def publish(self, alias: str, data: bytes | LazyFile, options: Mapping[str, Any]) -> None:
+        """A tokenizer of the operator's, for all. Of one that is known already, nothing is read
+        but its snapshot; without a snapshot it is made now, before somebody has to wait for it."""
+        check_alias(alias)
+        public, digest, view = self.pool.get(PUBLIC), digest_of(data, options), self._catalog.view
+        try:
+            public.tokenizer(digest)
+        except (UnknownTokenizer, LoadError):
+            # Not known; or damaged, and here are its bytes.
+            self.upload(public, bytes(data), options, alias)
+        else:
+            if view.aliases.get(PUBLIC, {}).get(alias) != digest:
+                self.store.put_alias(AliasRecord(PUBLIC, alias, digest))
+
+    # From beginning to end.
+
+    def start(self) -> None:
+        """From here on changes of other processes are followed, and usage is written."""
+        self._catalog.follow()
+        self._upkeep = threading.Thread(target=self._keep_up, name="pywasmtok-upkeep", daemon=True)
+        self._upkeep.start()
+
+    def close(self) -> None:
+        self._catalog.close()
+        self._end.set()
+        if self._upkeep is not None:
+            self._upkeep.join()
+        self.work.close()
+        self._usage.write()
+        for part in (self.metrics, self.access_log, self.pool, self.store):
+            if part is not None:
+                part.close()
+
+    def _keep_up(self) -> None:
+        while not self._end.wait(_UPKEEP_SECONDS):
+            self._usage.write()
+            self.pool.evict()
+
+    def _added(self, tenant: TenantLike, data: bytes, options: Mapping[str, Any]) -> FileInfo:
+        try:
+            return tenant.add(data, **options)
+        except LoadError:
+            digest = digest_of(data, options)
+            if self._catalog.view.record(tenant.name, digest) is None:
+                raise
+            # It was good once: what is stored of it is damaged, and these bytes mend it.
+            tenant.remove(digest)
+            return tenant.add(data, **options)
+
+    def _make_room(self, tenant: str, kept: str) -> bool:
+        for record in self._catalog.view.nameless(tenant):
+            if record.info.digest != kept:
+                with contextlib.suppress(UnknownTokenizer):
+                    self.store.remove_tokenizer(tenant, record.info.digest)
+                self.refresh()
+                return True
+        return False
+
+    def _require_local(self) -> None:
+        if LOCAL not in [record.name for record in self.store.tenants()]:
+            self.store.put_tenant(TenantRecord(LOCAL, self._limits, time.time()))
+
+    def _add_tenant(self, name: str, limits: TenantLimits) -> None:
+        files = TenantFiles(self.store, self._catalog, name)
+        self._usage.watch(self.pool.add(name, limits, files))
+
+    def _prepare(self, old: View, new: View) -> None:
+        for name, record in new.tenants.items():
+            before = old.tenants.get(name)
+            if before is not None and before.created != record.created:
+                # Removed, and somebody else has the name now: both since we last looked.
+                self._remove_tenant(name)
+                before = None
+            if before is None:
+                self._add_tenant(name, record.limits)
+            elif before.limits != record.limits:
+                self.pool.set_limits(name, record.limits)
+
+    def _retire(self, old: View, new: View) -> None:
+        for name in set(old.tenants) - set(new.tenants):
+            self._remove_tenant(name)
+        gone = {
+            owner: set(records) - set(new.tokenizers.get(owner, ()))
+            for owner, records in old.tokenizers.items()
+        }
+        for owner, digests in gone.items():
+            # What was public may be open at every tenant.
+            users = (*new.tenants, PUBLIC) if owner == PUBLIC and digests else (owner,)
+            for name in users:
+                self._forget(name, digests, new)
+
+    def _remove_tenant(self, name: str) -> None:
+        self._usage.forget(name)
+        self.pool.remove(name)
+
+    def _forget(self, name: str, digests: set[str], view: View) -> None:
+        for digest in digests:
+            if view.record(name, digest) is None:
+                with contextlib.suppress(KeyError, UnknownTokenizer):
+                    self.pool.get(name).remove(digest)

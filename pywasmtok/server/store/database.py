@@ -1,0 +1,213 @@
+"""The records: one SQLite file in WAL mode, a connection a thread, any number of processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from ..._locks import ForkSafeLock
+from ..errors import StoreFailed
+from .failures import typed_errors
+
+__all__ = ["Database"]
+
+# How long a writer waits for other writers. Transactions take milliseconds.
+_BUSY_SECONDS: Final = 10.0
+
+# Each script leads from the version of its place to the next one. They are never changed.
+_MIGRATIONS: Final = (
+    """
+    CREATE TABLE generation (number INTEGER NOT NULL);
+    INSERT INTO generation VALUES (1);
+    CREATE TABLE tenants (
+        name TEXT PRIMARY KEY,
+        limits TEXT NOT NULL,
+        created REAL NOT NULL,
+        disabled INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY,
+        hash TEXT NOT NULL UNIQUE,
+        tenant TEXT REFERENCES tenants ON DELETE CASCADE,
+        created REAL NOT NULL,
+        expires REAL
+    ) WITHOUT ROWID;
+    CREATE INDEX keys_of ON keys (tenant);
+    -- `public` owns tokenizers too, and is no tenant: whoever inserts looks for the tenant.
+    CREATE TABLE tokenizers (
+        tenant TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        file TEXT NOT NULL,
+        format TEXT NOT NULL,
+        bytes INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        chat_template INTEGER NOT NULL,
+        options TEXT NOT NULL,
+        created REAL NOT NULL,
+        PRIMARY KEY (tenant, digest)
+    ) WITHOUT ROWID;
+    CREATE INDEX tokenizers_by_digest ON tokenizers (digest);
+    CREATE INDEX tokenizers_by_file ON tokenizers (file);
+    CREATE TABLE aliases (
+        tenant TEXT NOT NULL,
+        alias TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (tenant, alias),
+        FOREIGN KEY (tenant, digest) REFERENCES tokenizers ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    CREATE INDEX aliases_of ON aliases (tenant, digest);
+    CREATE TABLE usage (
+        tenant TEXT PRIMARY KEY,
+        requests INTEGER NOT NULL,
+        refused INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        text_bytes INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        seconds REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+    """,
+)
+
+# Connections of a parent process: to close one in its child would be to give up the parent's locks.
+_of_parents: list[Any] = []
+
+
+class _Connections(threading.local):
+    process = 0
+    connection: sqlite3.Connection | None = None
+
+
+class Database:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = _Connections()
+        self._lock = ForkSafeLock()
+        self._open: dict[int, tuple[threading.Thread, sqlite3.Connection]] = {}
+        self._process = os.getpid()
+        self._closed = False
+        with typed_errors():
+            _create(path)
+            self._prepare()
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with typed_errors():
+            return self._connection().execute(statement, values).fetchall()
+
+    @contextmanager
+    def change(self, *, counts: bool = True, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """A transaction that no other writer is beside. `counts`: processes learn of it.
+        `durable`: it survives that the machine loses its power once this has returned; a process
+        that is killed loses nothing in any case."""
+        with typed_errors():
+            connection = self._connection()
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                if counts:
+                    connection.execute("UPDATE generation SET number = number + 1")
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def problems(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        found = [str(row[0]) for row in self.rows("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            connections, self._open = self._open, {}
+        if self._process == os.getpid():
+            for _, connection in connections.values():
+                connection.close()
+
+    def _prepare(self) -> None:
+        connection = self._connection()
+        _into_wal_mode(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version > len(_MIGRATIONS):
+                raise StoreFailed(
+                    f"the store has version {version}; this program knows {len(_MIGRATIONS)}",
+                    hint="A newer pywasmtok made it: install that one",
+                )
+            for script in _MIGRATIONS[version:]:
+                for statement in script.split(";"):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _connection(self) -> sqlite3.Connection:
+        local = self._local
+        if local.connection is not None and local.process == os.getpid():
+            if self._closed:
+                raise StoreFailed("the store is closed")
+            return local.connection
+        return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._closed:
+                raise StoreFailed("the store is closed")
+            if self._process != os.getpid():
+                _of_parents.append(self._open)
+                self._open, self._process = {}, os.getpid()
+            self._forget_ended_threads()
+            # Other threads only ever close it.
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA foreign_keys = ON")
+            self._open[id(connection)] = threading.current_thread(), connection
+        self._local.connection, self._local.process = connection, os.getpid()
+        return connection
+
+    def _forget_ended_threads(self) -> None:
+        for key, (thread, connection) in list(self._open.items()):
+            if not thread.is_alive():
+                connection.close()
+                del self._open[key]
+
+
+def _create(path: Path) -> None:
+    """Secrets are in it, and the folder may be one that everybody reads. SQLite gives what it
+    writes beside the file the same mode. One that is there is not opened: to close it would be to
+    give up the locks that this process may have on it."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _into_wal_mode(connection: sqlite3.Connection) -> None:
+    """Once for the file. Two that do it at the same time would not wait for each other."""
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+            continue
+        if mode != "wal":
+            raise StoreFailed(
+                "the disk of the store does not allow SQLite's WAL mode",
+                hint="It needs a file system of this machine, not one of the network",
+            )
+        return

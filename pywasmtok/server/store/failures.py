@@ -1,0 +1,69 @@
+"""What the disk and the database refuse, as errors that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ...errors import TokenizerError
+from ...tenants.errors import Overloaded, StorageFull
+from ..errors import StoreFailed
+
+__all__ = ["typed_errors"]
+
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_ROOM_HERE: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+
+_log = logging.getLogger("pywasmtok")
+
+
+@contextmanager
+def typed_errors() -> Iterator[None]:
+    """The answer does not say where the store lies: that is for the log of the operator."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, TokenizerError):
+            raise
+        _log.error("store: %s", error)
+        raise _of_system(error) from error
+    except sqlite3.Error as error:
+        _log.error("store: %s (%s)", error, getattr(error, "sqlite_errorname", "no code"))
+        raise _of_sqlite(error) from error
+    except MemoryError as error:
+        raise Overloaded("no memory is left for the store") from error
+
+
+def _of_system(error: OSError) -> TokenizerError:
+    if error.errno in _FULL:
+        return _full()
+    if error.errno in _NO_ROOM_HERE:
+        return Overloaded(f"the store cannot open its files now: {error.strerror}")
+    return StoreFailed(f"the store cannot be used: {error.strerror or type(error).__name__}")
+
+
+def _of_sqlite(error: sqlite3.Error) -> TokenizerError:
+    # Extended codes say more in their upper bits.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return _full()
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Overloaded("others are writing to the store all the time")
+    if code in (sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN):
+        return Overloaded("the store cannot open its files now")
+    if code == sqlite3.SQLITE_READONLY:
+        return StoreFailed("the store may only be read: its disk or its files are read-only")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreFailed(
+            "the records of the store are damaged",
+            hint="`pywasmtok tokenizers verify` says more; restore the folder from a backup",
+        )
+    return StoreFailed(f"the store refused: {getattr(error, 'sqlite_errorname', error)}")
+
+
+def _full() -> StorageFull:
+    return StorageFull("the disk of the store is full")

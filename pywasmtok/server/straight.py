@@ -1,0 +1,270 @@
+"""The way of short requests: no router, no timers, no objects of a framework in between.
+
+It is for requests that are complete when they are looked at, small, of few headers that all mean
+what they nearly always mean, and right. Everything else goes the ordinary way, as if nobody had
+looked: up to the call into the sandbox nothing here has an effect. Both ways answer alike.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from ..errors import TokenizerError
+from . import trace
+from .contract import LOCAL, PUBLIC, Caller
+from .identity import LONGEST_KEY, names_this_machine
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope
+
+    from .contract import Served, ServiceLike
+
+__all__ = [
+    "NamedWay",
+    "Screened",
+    "Short",
+    "Straight",
+    "Way",
+    "again",
+    "head_of",
+    "strings_of",
+    "taken",
+]
+
+# More than this is seldom there at once.
+MOST_BYTES: Final = 64 << 10
+
+_DIGITS: Final = 6
+
+_PREFIX: Final = "/api/v1/tokenizers/"
+_JSON: Final = frozenset((b"application/json", b"application/json; charset=utf-8"))
+_READ: Final = frozenset(
+    (
+        *(b"host", b"content-type", b"content-length", b"accept", b"authorization", b"x-api-key"),
+        b"traceparent",
+    )
+)
+_PASSED_OVER: Final = frozenset(
+    (
+        *(b"user-agent", b"accept-encoding", b"accept-language", b"connection", b"keep-alive"),
+        *(b"cache-control", b"pragma", b"via", b"forwarded", b"x-request-id", b"x-real-ip"),
+        *(b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"cookie"),
+    )
+)
+
+
+class Short(NamedTuple):
+    """A request that was read, and the call that answers it."""
+
+    route: str
+    """As in `exchange.route_class`."""
+    dialect: str
+    operation: str
+    served: Served
+    cost: int
+    inline: bool
+    call: Callable[[], bytes]
+    says_tokenizer: bool = False
+    """Whether the answer has the digest in a header."""
+
+
+Way = Callable[[bytes, Caller], Short | None]
+NamedWay = Callable[[bytes, Caller, str], Short | None]
+
+
+class Screened(NamedTuple):
+    """A request of which all but the body is known."""
+
+    read: Callable[[bytes], Short | None]
+    caller: Caller
+    trace: trace.Trace | None
+
+
+class Straight:
+    def __init__(self, service: ServiceLike) -> None:
+        from . import api, dialects
+
+        self._service: Any = service
+        self._lifecycle = service.lifecycle
+        self._needs_keys: bool = service.config.needs_keys
+        self._most = min(MOST_BYTES, service.config.bounds.body_bytes)
+        self._local = Caller(LOCAL, admin=True)
+        self._ways = dialects.ways(service)
+        self._named_ways = api.ways(service)
+
+    def screened(self, scope: Scope) -> Screened | None:
+        """None: it goes the ordinary way."""
+        path: str = scope["path"]
+        way, name = self._ways.get(path), ""
+        named = None
+        if way is None:
+            if not path.startswith(_PREFIX):
+                return None
+            name, _, last = path[len(_PREFIX) :].partition("/")
+            named = self._named_ways.get(last)
+            if named is None or not name:
+                return None
+        if (
+            scope["method"] != "POST"
+            or scope["query_string"]
+            or scope["root_path"]
+            or b"%" in (scope.get("raw_path") or b"%")
+            or self._lifecycle.draining
+            # Somebody may want to see each step.
+            or "opentelemetry.trace" in sys.modules
+        ):
+            return None
+        found = self._heads(scope["headers"])
+        if found is None:
+            return None
+        caller, traced = found
+        if way is not None:
+            return Screened(_reader(way, caller), caller, traced)
+        assert named is not None
+        return Screened(_named_reader(named, caller, name), caller, traced)
+
+    def _heads(self, headers: Any) -> tuple[Caller, trace.Trace | None] | None:
+        said: dict[bytes, bytes] = {}
+        for name, value in headers:
+            if name in _READ:
+                if name in said:
+                    return None
+                said[name] = value
+            elif name not in _PASSED_OVER:
+                return None
+        length = said.get(b"content-length", b"")
+        if (
+            len(length) > _DIGITS
+            or not length.isdigit()
+            or int(length) > self._most
+            or said.get(b"content-type", b"application/json") not in _JSON
+            or b"octet" in said.get(b"accept", b"")
+        ):
+            return None
+        caller = self._caller(said)
+        return None if caller is None else (caller, trace.read(said.get(b"traceparent")))
+
+    def _caller(self, said: dict[bytes, bytes]) -> Caller | None:
+        """Only where nothing speaks against it; who is refused is refused elsewhere."""
+        if not self._needs_keys:
+            host = said.get(b"host")
+            is_ours = host is not None and names_this_machine(host.decode("latin-1"))
+            return self._local if is_ours else None
+        found = self._service.keys.find(_key_of(said))
+        if found is None:
+            return None
+        if found.tenant is None:
+            return Caller(PUBLIC, admin=True, key_id=found.id)
+        return Caller(found.tenant, key_id=found.id)
+
+
+def _key_of(said: dict[bytes, bytes]) -> str:
+    """Empty, which is no key, where it is not there exactly once in the form that is usual."""
+    shown, key = said.get(b"authorization"), said.get(b"x-api-key")
+    if shown is not None:
+        if key is not None or shown[:7] != b"Bearer ":
+            return ""
+        key = shown[7:]
+    if key is None or len(key) > LONGEST_KEY or not key.isascii():
+        return ""
+    return key.decode("ascii")
+
+
+def _reader(way: Way, caller: Caller) -> Callable[[bytes], Short | None]:
+    def read(body: bytes) -> Short | None:
+        try:
+            return way(body, caller)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TokenizerError):
+            return None
+
+    return read
+
+
+def _named_reader(way: NamedWay, caller: Caller, name: str) -> Callable[[bytes], Short | None]:
+    return _reader(lambda body, caller: way(body, caller, name), caller)
+
+
+def strings_of(body: bytes) -> int:
+    """How many strings are in JSON, keys too; -1: that is not seen at once.
+
+    Who reads an object and knows as many has seen all of it: no key came twice, and nothing was
+    passed over.
+    """
+    quotes = body.count(b'"')
+    if b"\\" in body:
+        if b'\\\\"' in body:
+            return -1
+        quotes -= body.count(b'\\"')
+    return quotes >> 1
+
+
+def taken(receive: Receive) -> tuple[bytes | None, Receive]:
+    """The body, if all of it is there now, without waiting; and what goes on receiving. Where it is
+    None, that begins with what has come already."""
+    asked = receive().__await__()
+    try:
+        waiting = asked.send(None)
+    except StopIteration as ended:
+        message = ended.value
+    else:
+        return None, _first(_Begun(asked, waiting), receive)
+    if message["type"] == "http.request" and not message.get("more_body", False):
+        return message.get("body", b""), receive
+    return None, _first(_Come(message), receive)
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """As if the body had not been taken."""
+    return _first(_Come({"type": "http.request", "body": body, "more_body": False}), receive)
+
+
+def head_of(short: Short, answer: bytes) -> list[tuple[bytes, bytes]]:
+    rest = [(b"content-length", b"%d" % len(answer)), (b"content-type", b"application/json")]
+    if not short.says_tokenizer:
+        return rest
+    return [(b"x-tokenizer", short.served.digest.encode()), (b"vary", b"accept"), *rest]
+
+
+def _first(first: Awaitable[Any], then: Receive) -> Receive:
+    left: list[Awaitable[Any]] = [first]
+
+    async def receive() -> Any:
+        return await (left.pop() if left else then())
+
+    return receive
+
+
+class _Come:
+    """What has come already."""
+
+    def __init__(self, message: Any) -> None:
+        self._message = message
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._message
+        yield
+
+
+class _Begun:
+    """A coroutine that waits already: for `waiting`, which its task has not been told of yet."""
+
+    def __init__(self, asked: Any, waiting: Any) -> None:
+        self._asked = asked
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        asked, waiting = self._asked, self._waiting
+        while True:
+            try:
+                try:
+                    told = yield waiting
+                except BaseException as error:
+                    waiting = asked.throw(error)
+                else:
+                    waiting = asked.send(told)
+            except StopIteration as ended:
+                return ended.value

@@ -1,0 +1,44 @@
+"""Requests to the application of a service, without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from pywasmtok.server import api
+from pywasmtok.server.app import create_app
+
+from .fakes import FakeService
+
+__all__ = ["PREFIX", "client_of", "error_of", "events_of"]
+
+PREFIX = "/api/v1"
+
+
+@contextmanager
+def client_of(service: FakeService) -> Iterator[TestClient]:
+    """All requests of it run in one event loop."""
+    app = create_app(service, api.routes(service))
+    with TestClient(app, base_url=f"http://127.0.0.1{PREFIX}") as client:
+        yield client
+
+
+def error_of(response: Any) -> dict[str, Any]:
+    found: dict[str, Any] = response.json()["error"]
+    return found
+
+
+def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """What an answer of server-sent events says, as a program of the standard reads it."""
+    found = []
+    for block in text.split("\n\n"):
+        if block:
+            name, data = block.split("\n")
+            assert name.startswith("event: ")
+            assert data.startswith("data: ")
+            found.append((name[7:], json.loads(data[6:])))
+    return found

@@ -1,0 +1,29 @@
+"""Work without turns and threads: for tests of what stands above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pywasmtok.tenants.contract import TenantLike
+
+__all__ = ["DirectWork"]
+
+T = TypeVar("T")
+
+
+class DirectWork:
+    async def run(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        inline: bool = False,
+        about: str = "",
+    ) -> T:
+        with tenant.admitted(cost):
+            return call()
+
+    def close(self) -> None:
+        """It has nothing."""

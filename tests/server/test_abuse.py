@@ -1,0 +1,346 @@
+"""What no honest client sends: each is refused in time, and others are served meanwhile."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+import small
+
+from pywasmtok.server import dialects
+from pywasmtok.server.app import create_app
+from pywasmtok.server.config import Bounds
+
+from .live import Connection, service_of, serving
+
+BOUNDS = Bounds(
+    body_bytes=1 << 20,
+    body_seconds=0.5,
+    body_bytes_per_second=1 << 20,
+    header_bytes=16 << 10,
+    header_seconds=0.5,
+    connections=40,
+)
+BODY = b'{"content":"Hello"}'
+GOOD = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (
+    len(BODY),
+    BODY,
+)
+HEAD = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    path = tmp_path_factory.mktemp("small") / "tokenizer.json"
+    path.write_bytes(small.file())
+    with (
+        service_of({"small": str(path)}, bounds=BOUNDS) as service,
+        serving(create_app(service, dialects.routes(service)), service.config) as port,
+    ):
+        yield port
+        assert is_served(port), "the server did not survive"
+
+
+def is_served(port: int) -> bool:
+    with Connection(port) as connection:
+        connection.send(GOOD)
+        status, body = connection.answer()
+        return status == 200 and "tokens" in json.loads(body)
+
+
+def answer_to(port: int, data: bytes) -> int:
+    with Connection(port) as connection:
+        connection.send(data)
+        return connection.answer()[0]
+
+
+# Callers who take their time.
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [b"", b"P", b"POST /tokenize HT", HEAD, HEAD + b"X-Name: val", b"\r\n"],
+)
+def test_a_head_that_does_not_come_ends_the_connection(port: int, begin: bytes) -> None:
+    with Connection(port) as connection:
+        connection.send(begin)
+        assert is_served(port)
+        assert connection.is_closed()
+
+
+def test_a_head_that_drips_ends_the_connection(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(HEAD)
+        while connection.send(b"X-A: b\r\n"):
+            time.sleep(0.05)
+        assert is_served(port)
+
+
+def test_empty_lines_after_a_request_do_not_keep_a_connection(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(GOOD)
+        assert connection.answer()[0] == 200
+        while connection.send(b"\r\n"):
+            time.sleep(0.05)
+
+
+def test_a_body_that_drips_is_refused(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(HEAD + b"Content-Length: 1000\r\n\r\n")
+        connection.send(b'{"content":')
+        status, body = connection.answer()
+        assert status == 408
+        assert b"slow_body" in body
+        # Nobody waits for the rest.
+        assert connection.is_closed()
+
+
+def test_a_body_that_nobody_reads_does_not_keep_a_connection(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n")
+        assert connection.answer()[0] == 404
+        while connection.send(b"a"):
+            time.sleep(0.2)
+
+
+def test_a_caller_who_does_not_read_is_dropped(port: int) -> None:
+    text = json.dumps({"inputs": "a b " * 60_000}).encode()
+    request = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(text), text)
+    with Connection(port) as connection:
+        for _ in range(3):
+            connection.send(request)
+        # Whoever reads nothing is not told; sending fails once the connection is gone.
+        while connection.send(b"\r\n"):
+            time.sleep(0.05)
+    assert is_served(port)
+
+
+# Callers who send too much.
+
+
+def test_a_body_that_says_that_it_is_too_large(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(HEAD + b"Content-Length: 1073741824\r\n\r\n")
+        status, body = connection.answer()
+        assert status == 413
+        assert b"body_too_large" in body
+
+
+def test_a_body_that_is_larger_than_may_be(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+        for _ in range(40):
+            if not connection.send(chunk):
+                break
+        assert connection.answer()[0] == 413
+        assert is_served(port)
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"X-A: b\r\n" * 1000, 431),
+        (b"X-A: " + b"b" * 20_000 + b"\r\n", 431),
+        (b"X" * 20_000 + b": b\r\n", 431),
+        (b"".join(b"X-%d: %s\r\n" % (place, b"b" * 900) for place in range(20)), 431),
+    ],
+)
+def test_header_floods(port: int, head: bytes, status: int) -> None:
+    assert answer_to(port, HEAD + head + b"Content-Length: 0\r\n\r\n") == status
+
+
+@pytest.mark.parametrize("endless", [b"X-A: b\r\n", b"X-A: " + b"b" * 1000, b"b" * 1000])
+def test_endless_headers(port: int, endless: bytes) -> None:
+    with Connection(port) as connection:
+        connection.send(HEAD + (b"X-B: " if b":" not in endless else b""))
+        sent = 0
+        while connection.send(endless * 64):
+            sent += 64 * len(endless)
+            assert sent < 100 << 20
+    assert is_served(port)
+
+
+def test_a_long_path(port: int) -> None:
+    assert answer_to(port, b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\n\r\n") == 414
+
+
+@pytest.mark.parametrize(
+    ("begin", "endless"), [(b"1;", b"a" * 60_000), (b"0\r\n", b"X-A: b\r\n" * 8000)]
+)
+def test_endless_extensions_and_trailers(port: int, begin: bytes, endless: bytes) -> None:
+    with Connection(port) as connection:
+        connection.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + begin)
+        for _ in range(200):
+            if not connection.send(endless):
+                break
+        else:
+            pytest.fail("12 MB of nothing were taken")
+    assert is_served(port)
+
+
+def test_trailers_change_nothing(port: int) -> None:
+    body = b"%x\r\n%s\r\n0\r\nContent-Encoding: gzip\r\nX-Api-Key: a\r\n\r\n" % (len(BODY), BODY)
+    with Connection(port) as connection:
+        connection.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + body + GOOD)
+        assert [connection.answer()[0] for _ in range(2)] == [200, 200]
+
+
+def test_a_flood_of_connections_is_bounded(port: int) -> None:
+    connections = [Connection(port) for _ in range(BOUNDS.connections + 20)]
+    try:
+        refused = connections[-1].answer()
+        assert refused[0] in (0, 503)
+    finally:
+        for connection in connections:
+            connection.socket.close()
+    while not is_served(port):
+        time.sleep(0.05)
+
+
+# Callers who send many at once.
+
+
+def test_requests_in_a_row_are_answered_in_order(port: int) -> None:
+    bodies = [json.dumps({"content": "a" * place}).encode() for place in range(1, 20)]
+    requests = [HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies]
+    with Connection(port) as connection:
+        connection.send(b"".join(requests))
+        counts = [len(json.loads(connection.answer()[1])["tokens"]) for _ in bodies]
+        assert counts == list(range(1, 20))
+
+
+def test_a_flood_of_requests_in_a_row_is_bounded(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(GOOD * 2000)
+        statuses = []
+        while (status := connection.answer()[0]) != 0:
+            statuses.append(status)
+        assert len(statuses) < 2000
+        assert set(statuses) <= {200, 400}
+        assert statuses.count(400) <= 1
+    assert is_served(port)
+
+
+def test_what_is_no_request_waits_for_the_answer_before_it(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(GOOD + b"nonsense\r\n\r\n")
+        assert [connection.answer()[0] for _ in range(2)] == [200, 400]
+        assert connection.is_closed()
+
+
+# What is no HTTP, or HTTP that two readers understand differently.
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"nonsense\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"POST /tokenize HTTP/3.0\r\n\r\n",
+        b"FROB /tokenize HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        HEAD + b"Content-Length: -5\r\n\r\n",
+        HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n",
+        HEAD + b"Content Length: 5\r\n\r\nhello",
+        HEAD + b"X-A: b\r\n folded\r\nContent-Length : 5\r\n\r\nhello",
+        HEAD + b"X-A: a\x00b\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nhello",
+    ],
+)
+def test_what_two_readers_could_read_differently_is_refused(port: int, data: bytes) -> None:
+    with Connection(port) as connection:
+        connection.send(data)
+        status, body = connection.answer()
+        assert status in (400, 405)
+        assert json.loads(body)["error"]
+        assert is_served(port)
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (GOOD.replace(b"HTTP/1.1", b"HTTP/1.0"), 200),
+        (GOOD.replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"Host: localhost\r\n", b""), 200),
+        (GOOD.replace(b"POST /tokenize", b"POST http://evil.example/tokenize"), 200),
+        (GOOD.replace(b"/tokenize", b"/%74okenize"), 200),
+        (GOOD.replace(b"localhost", b"evil.example"), 403),
+        (GOOD.replace(b"POST", b"GET"), 405),
+        (GOOD.replace(b"POST", b"DELETE"), 405),
+        (GOOD.replace(b"POST", b"OPTIONS"), 405),
+        (GOOD.replace(b"/tokenize", b"//tokenize"), 404),
+        (GOOD.replace(b"/tokenize", b"/tokenize/"), 404),
+        (GOOD.replace(b"/tokenize", b"/TOKENIZE"), 404),
+        (GOOD.replace(b"/tokenize", b"/x/../tokenize"), 404),
+        (GOOD.replace(b"/tokenize", b"/%2e%2e/tokenize"), 404),
+        (GOOD.replace(b"/tokenize", b"/tokenize;a=b"), 404),
+        (GOOD.replace(b"/tokenize", b"/tokenize%00"), 400),
+        (GOOD.replace(b"/tokenize", b"/%ff"), 400),
+        (GOOD.replace(b"/tokenize", b"/%c0%af"), 400),
+        (GOOD.replace(b"/tokenize", b"/%0d%0aX-A:%20b"), 400),
+    ],
+)
+def test_spellings_of_a_request(port: int, data: bytes, status: int) -> None:
+    assert answer_to(port, data) == status
+
+
+@pytest.mark.parametrize("depth", [100, 100_000])
+def test_deep_json(port: int, depth: int) -> None:
+    for body in (b'{"content":' + b"[" * depth, b'{"messages":[{"a":' + b'{"a":' * depth):
+        assert answer_to(port, HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)) == 400
+
+
+def test_a_caller_who_leaves_harms_nobody(port: int) -> None:
+    for data in (HEAD, HEAD + b"Content-Length: 100\r\n\r\n{", GOOD, GOOD[:-3]):
+        for _ in range(5):
+            with Connection(port) as connection:
+                connection.send(data)
+    while not is_served(port):
+        time.sleep(0.05)
+
+
+def test_an_upgrade_to_something_else_is_passed_over(port: int) -> None:
+    head = HEAD + b"Connection: Upgrade\r\nUpgrade: frob\r\n"
+    with Connection(port) as connection:
+        connection.send(head + b"Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
+        assert connection.answer()[0] in (200, 400)
+    assert is_served(port)
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        (b"", 404),
+        (b"X-A: b\r\n" * 1000, 431),
+        (b"Origin: http://evil.example\r\n", 404),
+        (b"Sec-WebSocket-Version: 1\r\n", 0),
+    ],
+)
+def test_handshakes_of_sockets_have_the_same_bounds(port: int, more: bytes, status: int) -> None:
+    head = (
+        b"GET /socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    )
+    with Connection(port) as connection:
+        connection.send(head + more + b"\r\n")
+        found = connection.answer()[0]
+        assert found == status or (status == 0 and found in (400, 404, 426))
+    assert is_served(port)
+
+
+def test_expectations(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(HEAD + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(BODY))
+        assert connection.answer()[0] == 100
+        connection.send(BODY)
+        assert connection.answer()[0] == 200

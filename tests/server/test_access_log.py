@@ -1,0 +1,131 @@
+"""The access log: JSON that cannot be broken, nothing that callers wrote, never in the way."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from pywasmtok.server.access_log import AccessLog
+from pywasmtok.server.contract import Caller
+from pywasmtok.server.trace import Trace
+
+CALLER = Caller("acme", key_id="k-1")
+
+
+def lines_of(*entries: dict[str, Any]) -> list[dict[str, Any]]:
+    stream = io.StringIO()
+    log = AccessLog(stream, label=lambda tenant: f"id of {len(tenant)}")
+    for entry in entries:
+        plain = {"route": "encode", "dialect": "own", "method": "POST", "status": 200}
+        log.write(**{**plain, "seconds": 0.0012345678, **entry})
+    log.close()
+    assert log.dropped == 0
+    written = stream.getvalue()
+    assert written.isascii() or written.isprintable()
+    assert written.count("\n") == len(entries)
+    return [json.loads(line) for line in written.splitlines()]
+
+
+def test_a_line_says_who_what_and_how_long() -> None:
+    trace = Trace("a" * 32, "b" * 16, 1)
+    (line,) = lines_of(
+        {"caller": CALLER, "client": "127.0.0.1", "trace": trace, "received": 5, "sent": 7}
+    )
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "method": "POST",
+        "route": "encode",
+        "dialect": "own",
+        "status": 200,
+        "seconds": 0.001235,
+        "received": 5,
+        "sent": 7,
+        "tenant": "id of 4",
+        "admin": False,
+        "key": "k-1",
+        "client": "127.0.0.1",
+        "trace": "a" * 32,
+        "error": None,
+    }
+
+
+def test_the_name_of_a_tenant_is_not_in_it() -> None:
+    (line,) = lines_of({"caller": CALLER})
+    assert "acme" not in json.dumps(line)
+
+
+@pytest.mark.parametrize("client", ['"}\n{"forged": "1', "\x1b[31m", "example.org", "1.2.3.4\n"])
+def test_nothing_but_an_address_stands_for_the_client(client: str) -> None:
+    (line,) = lines_of({"client": client})
+    assert line["client"] is None
+
+
+def test_an_address_with_a_zone_is_one() -> None:
+    (line,) = lines_of({"client": "fe80::1%\n"})
+    assert line["client"] == "fe80::1"
+
+
+def test_a_method_that_nobody_knows_is_not_repeated() -> None:
+    (line,) = lines_of({"method": 'PO\nST"'})
+    assert line["method"] == "other"
+
+
+def test_a_stream_that_takes_nothing_does_not_hold_up_who_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pywasmtok.server.access_log._MOST_WAITING", 10)
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Stuck(io.StringIO):
+        def write(self, text: str) -> int:
+            inside.set()
+            go_on.wait(60)
+            return super().write(text)
+
+    stream = Stuck()
+    log = AccessLog(stream, label=str)
+    plain = {"route": "encode", "dialect": "own", "method": "GET", "status": 200, "seconds": 0.0}
+    log.write(**plain)  # type: ignore[arg-type]
+    assert inside.wait(60)
+    for _ in range(15):
+        log.write(**plain)  # type: ignore[arg-type]
+    assert log.dropped == 5
+    go_on.set()
+    log.close()
+    assert len(stream.getvalue().splitlines()) == 11
+
+
+def test_a_stream_that_was_closed_costs_lines_only() -> None:
+    stream = io.StringIO()
+    stream.close()
+    log = AccessLog(stream, label=str)
+    log.write(route="encode", dialect="own", method="GET", status=200, seconds=0.0)
+    log.close()
+    assert log.dropped == 1
+
+
+def test_a_pipe_that_nobody_reads_holds_up_neither_writers_nor_the_end() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as taken, os.fdopen(writer, "w", encoding="utf-8") as stream:
+        log = AccessLog(stream, label=str)
+        # Together more than a pipe holds.
+        for _ in range(10_000):
+            log.write(route="encode", dialect="own", method="GET", status=200, seconds=0.0)
+        log.close(0.01)
+        # The stream is free for others: the thread has no lock of it.
+        stream.flush()
+        while log._thread.is_alive():
+            assert os.read(taken.fileno(), 1 << 16)
+            log._thread.join(0.001)
+    assert log.dropped == 0
+
+
+def test_a_time_is_that_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pywasmtok.server.access_log.time.time", lambda: 1_700_000_000.0625)
+    (line,) = lines_of({})
+    assert line["time"] == "2023-11-14T22:13:20.062Z"

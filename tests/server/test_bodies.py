@@ -1,0 +1,82 @@
+"""Bodies that have come and are not answered: how much of them there may be."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+import pytest
+
+from pywasmtok.server import api
+from pywasmtok.server.app import create_app
+from pywasmtok.server.bodies import Bodies
+from pywasmtok.server.config import Bounds, Config
+from pywasmtok.tenants.errors import Overloaded, TooManyRequests
+
+from .fakes import FakeService
+
+MEGABYTE = 1 << 20
+
+
+def test_a_tenant_has_its_share_and_all_have_theirs() -> None:
+    bodies = Bodies(MEGABYTE)
+    for _ in range(8):
+        bodies.take("greedy", MEGABYTE)
+    with pytest.raises(TooManyRequests):
+        bodies.take("greedy", 1)
+    for number in range(24):
+        bodies.take(f"tenant {number}", MEGABYTE)
+    with pytest.raises(Overloaded):
+        bodies.take("late", 1)
+    bodies.give_back("greedy", 8 * MEGABYTE)
+    bodies.take("late", MEGABYTE)
+    assert bodies.held == 25 * MEGABYTE
+
+
+def test_uploads_have_places() -> None:
+    bodies = Bodies(MEGABYTE)
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(bodies.upload("a", 2))
+        with pytest.raises(TooManyRequests), bodies.upload("a", 2):
+            pass
+        stack.enter_context(bodies.upload("b", 2))
+    with bodies.upload("a", 1):
+        pass
+
+
+def test_slow_bodies_of_one_tenant_end_in_a_refusal() -> None:
+    """With connections enough, they would fill the memory of the server."""
+
+    async def ask() -> None:
+        service = FakeService(Config(bounds=Bounds(body_bytes=MEGABYTE)))
+        app = create_app(service, api.routes(service))
+        come, go = asyncio.Semaphore(0), asyncio.Event()
+
+        async def slow() -> Any:
+            yield b'{"text": "' + b"x" * 900_000
+            come.release()
+            await go.wait()
+            yield b'"}'
+
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+
+            async def post(content: Any) -> httpx.Response:
+                return await client.post("/api/v1/tokenizers/it/encode", content=content)
+
+            held = [asyncio.create_task(post(slow())) for _ in range(9)]
+            for _ in held:
+                await come.acquire()
+            assert 7 * MEGABYTE < app.state.bodies.held <= 8 * MEGABYTE
+            refused = await post(b'{"text": "' + b"x" * 900_000 + b'"}')
+            assert refused.status_code == 429
+            # Who sends little is not in the way.
+            assert (await post(b'{"text": "x"}')).status_code == 404
+            go.set()
+            assert {(await one).status_code for one in held} == {404}
+        assert app.state.bodies.held == 0
+
+    asyncio.run(ask())

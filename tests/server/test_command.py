@@ -1,0 +1,194 @@
+"""`tenants` and `tokenizers` on a store; `serve` is tested where it runs, in test_serve."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pywasmtok import InvalidArgument
+from pywasmtok.cli import main
+from pywasmtok.server.command import named_source
+from pywasmtok.server.config import Config, Logs, Storage
+from pywasmtok.server.contract import PUBLIC, Caller
+from pywasmtok.server.keys import hash_of
+from pywasmtok.server.opening import open_service
+from pywasmtok.server.store.folder import FolderStore
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: str, status: int = 0) -> Any:
+        given = [*arguments, "--store", str(folder)]
+        assert main([*given, "--json"]) == status, capsys.readouterr().err
+        said = capsys.readouterr()
+        return said.err if status == 1 and not said.out else json.loads(said.out)
+
+    return run
+
+
+def keys(folder: Path) -> dict[str, tuple[str | None, float | None]]:
+    store = FolderStore(folder)
+    found = {one.hash: (one.tenant, one.expires) for one in store.keys()}
+    store.close()
+    return found
+
+
+def test_a_tenant_comes_with_a_key_that_is_shown_once(run: Any, folder: Path) -> None:
+    made = run("tenants", "add", "acme", "concurrent=3", "calls.deadline=0.5", "templates=true")
+    assert keys(folder) == {hash_of(made["key"]): ("acme", None)}
+    (listed,) = run("tenants", "list")["tenants"]
+    assert (listed["name"], listed["keys"][0]["id"]) == ("acme", made["id"])
+    assert listed["limits"]["calls"]["deadline"] == 0.5
+    assert (listed["limits"]["concurrent"], listed["limits"]["templates"]) == (3, True)
+    assert made["key"] not in json.dumps(listed)
+    assert "conflict" in run("tenants", "add", "acme", status=1)
+    assert "invalid_argument" in run("tenants", "add", "A B", status=1)
+    assert "invalid_argument" in run("tenants", "add", "public", status=1)
+
+
+def test_a_rotated_key_stays_good_for_a_while_or_not_at_all(run: Any, folder: Path) -> None:
+    first = run("tenants", "add", "acme")["key"]
+    second = run("tenants", "rotate", "acme", "--keep", "60")["key"]
+    found = keys(folder)
+    assert found[hash_of(second)] == ("acme", None)
+    assert found[hash_of(first)][1] is not None
+    third = run("tenants", "rotate", "acme", "--keep", "0")["key"]
+    assert keys(folder) == {hash_of(third): ("acme", None)}
+    admin = run("tenants", "rotate")["key"]
+    assert keys(folder)[hash_of(admin)] == (None, None)
+    assert hash_of(third) in keys(folder)
+    assert len(run("tenants", "list")["admin_keys"]) == 1
+    assert "not_found" in run("tenants", "rotate", "nobody", status=1)
+
+
+def test_limits_are_changed_one_by_one(run: Any) -> None:
+    run("tenants", "add", "acme", "concurrent=3")
+    changed = run("tenants", "limit", "acme", "calls.max_tokens=none", "queued=9", "--disable")
+    assert (changed["limits"]["concurrent"], changed["limits"]["queued"]) == (3, 9)
+    assert (changed["limits"]["calls"]["max_tokens"], changed["disabled"]) == (None, True)
+    assert run("tenants", "limit", "acme")["disabled"]
+    assert not run("tenants", "limit", "acme", "--enable")["disabled"]
+    for wrong in ("speed=3", "calls.speed=3", "queued=x", "queued", "queued=-1"):
+        assert "invalid_argument" in run("tenants", "limit", "acme", wrong, status=1)
+
+
+def test_a_tenant_is_removed_with_all_it_has(run: Any, folder: Path) -> None:
+    run("tenants", "add", "acme")
+    run("tokenizers", "add", "mine=builtin:demo", "--tenant", "acme")
+    run("tenants", "remove", "acme")
+    assert run("tenants", "list")["tenants"] == run("tokenizers", "list")["tokenizers"] == []
+    assert list((folder / "files").iterdir()) == []
+    assert keys(folder) == {}
+    assert "not_found" in run("tenants", "remove", "acme", status=1)
+
+
+def test_tokenizers_are_read_and_kept_and_named(run: Any, folder: Path) -> None:
+    added = run("tokenizers", "add", "builtin:demo")
+    assert (added["name"], added["tenant"], added["format"]) == ("demo", PUBLIC, "tokenizer.json")
+    assert run("tokenizers", "alias", "other", "demo")["aliases"] == ["demo", "other"]
+    assert run("tokenizers", "add", "again=builtin:demo")["digest"] == added["digest"]
+    run("tokenizers", "remove", "demo")
+    run("tokenizers", "remove", "other")
+    assert [one["aliases"] for one in run("tokenizers", "list")["tokenizers"]] == [["again"]]
+    run("tokenizers", "remove", "again")
+    assert run("tokenizers", "list")["tokenizers"] == []
+    assert "unknown_tokenizer" in run("tokenizers", "remove", "again", status=1)
+    assert "source_not_found" in run("tokenizers", "add", "x=no/such/file", status=1)
+    assert "unknown_tokenizer" in run("tokenizers", "alias", "x", "nothing", status=1)
+    assert "not_found" in run("tokenizers", "add", "builtin:demo", "--tenant", "no", status=1)
+
+
+def test_verify_finds_what_is_damaged(run: Any, folder: Path) -> None:
+    digest = run("tokenizers", "add", "builtin:demo")["digest"]
+    assert run("tokenizers", "verify") == {"problems": [], "swept": 0}
+    path = folder / "files" / digest
+    path.chmod(0o600)
+    path.write_bytes(b"something else")
+    assert run("tokenizers", "verify", status=1)["problems"] == [f"{digest} is damaged"]
+    run("tokenizers", "add", "builtin:demo")
+    assert run("tokenizers", "verify") == {"problems": [], "swept": 0}
+
+
+def test_a_running_service_sees_what_the_commands_do(run: Any, folder: Path) -> None:
+    config = Config(storage=Storage(path=str(folder)), logs=Logs(access=False))
+    service = open_service(config)
+    try:
+        key = run("tenants", "add", "acme")["key"]
+        run("tokenizers", "add", "builtin:demo")
+        service.refresh()
+        assert service.keys.find(key) is not None
+        assert service.find(Caller("acme"), "demo").tokenizer.encode("Hello").ids
+        run("tenants", "limit", "acme", "--disable")
+        service.refresh()
+        assert service.keys.find(key) is None
+    finally:
+        service.close()
+
+
+def test_for_people_it_is_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: str) -> str:
+        assert main([*arguments, "--store", str(folder)]) == 0
+        return capsys.readouterr().out
+
+    assert said("tenants", "add", "acme").startswith("pwt_")
+    assert said("tokenizers", "add", "builtin:demo").startswith("demo -> ")
+    assert "1 tenants" in said("tenants", "list")
+    assert "32,768 tokens" in said("tokenizers", "list")
+    assert "calls.deadline = 1.0" in said("tenants", "limit", "acme")
+    assert "0 problems" in said("tokenizers", "verify")
+    assert said("tenants", "remove", "acme") == "removed acme\n"
+
+
+def test_which_store_must_be_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["tenants", "list"]) == 1
+    assert "--store" in capsys.readouterr().err
+    config = tmp_path / "server.toml"
+    config.write_text(f'[storage]\npath = "{(tmp_path / "store").as_posix()}"\n')
+    assert main(["tenants", "list", "--config", str(config)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("builtin:demo", "demo"),
+        ("mine=builtin:demo", "mine"),
+        ("gpt-4o", "gpt-4o"),
+        ("org/name", "name"),
+        ("a=org/name=x", "a"),
+        ("org/a b", "a-b"),
+    ],
+)
+def test_a_source_has_a_name(given: str, name: str) -> None:
+    assert named_source(given)[0] == name
+
+
+def test_files_are_called_by_what_tells_them_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "llama=3"
+    folder.mkdir()
+    for name in ("tokenizer.json", "bpe.model"):
+        (folder / name).write_text("{}")
+    assert named_source(str(folder)) == ("llama-3", str(folder))
+    assert named_source(str(folder / "tokenizer.json"))[0] == "llama-3"
+    assert named_source(str(folder / "bpe.model"))[0] == "bpe"
+    assert named_source(f"x={folder}") == ("x", str(folder))
+    with pytest.raises(InvalidArgument):
+        named_source("/")
+
+
+def test_without_its_packages_the_server_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for command in ("serve", "tenants", "tokenizers"):
+        assert main([command, "--help"]) == 1
+        assert "pip install 'pywasmtok[server]'" in capsys.readouterr().err
+    assert "msgspec" in sys.modules

@@ -1,0 +1,156 @@
+"""`pywasmtok serve` as people run it: one process, several, and how they begin and end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pywasmtok import InvalidArgument, create_tokenizer
+from pywasmtok.cli import main
+from pywasmtok.server.config import Config, Listen
+from pywasmtok.server.keys import is_key, make_key
+from pywasmtok.server.opening import check_workers
+from pywasmtok.server.running import give_admin_key
+from pywasmtok.server.store.memory import MemoryStore
+from server.serving import Server, served, until
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+TEXT = "Hello, Welt! 你好"
+
+
+@pytest.fixture(scope="module")
+def ids() -> list[int]:
+    return create_tokenizer("builtin:demo", decoder="core").encode(TEXT).ids
+
+
+def tokenized(server: Server) -> list[int]:
+    answer = server.post("/tokenize", {"prompt": TEXT})
+    assert answer.status_code == 200, answer.text
+    found: list[int] = answer.json()["tokens"]
+    return found
+
+
+def test_it_serves_at_once_and_ends_when_it_is_told(ids: list[int], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with served("builtin:demo", log=log) as server:
+        assert server.address.startswith("http://127.0.0.1:")
+        assert server.get("/health").status_code == server.get("/ready").status_code == 200
+        assert tokenized(server) == ids
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(120) == 0
+    routes = [json.loads(line)["route"] for line in log.read_text().splitlines()]
+    assert routes == ["probe", "probe", "tokenize"]
+    assert TEXT not in log.read_text()
+
+
+def workers_of(server: Server) -> list[int]:
+    """By what the system says of the children of the process."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                command = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(fields[1]) == server.process.pid and b"spawn_main" in command:
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.fixture
+def two_workers(tmp_path: Path) -> Iterator[Server]:
+    with served("demo=builtin:demo", "--store", str(tmp_path / "s"), "--workers", "2") as server:
+        yield server
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_workers_share_an_address_and_a_store(
+    two_workers: Server, ids: list[int], tmp_path: Path
+) -> None:
+    server = two_workers
+    assert tokenized(server) == ids
+    before = workers_of(server)
+    assert len(before) == 2
+    os.kill(before[0], signal.SIGKILL)
+    until(lambda: len(set(workers_of(server)) - set(before)) == 1)
+    assert [tokenized(server) for _ in range(4)] == [ids] * 4
+
+    demo = bytes(create_tokenizer("builtin:demo").made_of[0])
+    assert server.put("/api/v1/tokenizers/mine", demo).status_code in (200, 201)
+    # Each of the two sees it soon: whichever answers a connection.
+    until(lambda: all(_lists_mine(server) for _ in range(8)))
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(120) == 0
+    assert workers_of(server) == []
+
+
+def _lists_mine(server: Server) -> bool:
+    found = server.get("/api/v1/tokenizers").json()["tokenizers"]
+    return "mine" in [alias for one in found for alias in one["aliases"]]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_workers_end_with_who_started_them(two_workers: Server) -> None:
+    workers = workers_of(two_workers)
+    two_workers.process.kill()
+    two_workers.process.wait()
+    until(lambda: not any(Path(f"/proc/{worker}/cwd").exists() for worker in workers))
+
+
+def test_with_keys_it_answers_their_owners_alone(tmp_path: Path) -> None:
+    config, key_file = tmp_path / "server.toml", tmp_path / "admin.key"
+    config.write_text("identity = true\n[logs]\naccess = false\n")
+    store = str(tmp_path / "store")
+    arguments = ("builtin:demo", "--config", str(config), "--store", store)
+    with served(*arguments, "--admin-key-file", str(key_file)) as server:
+        admin = key_file.read_text().strip()
+        assert server.post("/tokenize", {"prompt": TEXT}).status_code == 401
+        assert server.get("/api/v1/tenants", admin).status_code == 200
+        assert server.get("/ready").status_code == 200
+
+
+def test_workers_cannot_share_memory() -> None:
+    with pytest.raises(InvalidArgument, match="--store"):
+        check_workers(Config(listen=Listen(workers=2)))
+
+
+def test_a_port_that_is_taken_is_a_typed_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["serve", "--port", str(taken.getsockname()[1])]) == 1
+    assert "cannot listen on 127.0.0.1" in capsys.readouterr().err
+    assert main(["serve", "--port", "70000"]) == 1
+    assert main(["serve", "no/such/file", "--port", "0"]) == 1
+    assert main(["serve", "--host", "0.0.0.0", "--port", "0", "--config", "no.toml"]) == 1
+
+
+def test_an_admins_key_is_made_once_and_must_be_ones_own(tmp_path: Path) -> None:
+    store, path = MemoryStore(), tmp_path / "key"
+    give_admin_key(store, path)
+    key = path.read_text().strip()
+    assert is_key(key)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    give_admin_key(store, path)
+    assert path.read_text().strip() == key
+    assert [one.tenant for one in store.keys()] == [None]
+    path.chmod(0o644)
+    with pytest.raises(InvalidArgument, match="read by others"):
+        give_admin_key(store, path)
+    path.chmod(0o600)
+    path.write_text("password")
+    with pytest.raises(InvalidArgument, match="no key"):
+        give_admin_key(store, path)
+    path.write_text(make_key(None)[0])
+    give_admin_key(store, path)
+    assert len(store.keys()) == 2

@@ -1,0 +1,368 @@
+"""Finding, swapping and following, over tenants that keep only to their contract."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pywasmtok import InvalidArgument, LoadError
+from pywasmtok.server.config import Config, Listen
+from pywasmtok.server.contract import LOCAL, PUBLIC, AliasRecord, Caller, Store, TenantRecord
+from pywasmtok.server.errors import NotFound
+from pywasmtok.server.keys import make_key
+from pywasmtok.server.service import Service
+from pywasmtok.server.store import MEMORY, open_store
+from pywasmtok.sources import read_source
+from pywasmtok.tenants import TenantPool, digest_of
+from pywasmtok.tenants.contract import Usage
+from pywasmtok.tenants.errors import StorageFull, UnknownTokenizer
+from pywasmtok.tenants.limits import TenantLimits
+from server.direct_work import DirectWork
+
+DEMO = bytes(read_source("builtin:demo").data)
+ACME = Caller("acme")
+
+
+def words(*tokens: str) -> bytes:
+    """A tokenizer of whole words; its vocabulary tells it apart."""
+    vocabulary = {token: number for number, token in enumerate(("[UNK]", *tokens))}
+    return json.dumps(
+        {
+            "version": "1.0",
+            "added_tokens": [],
+            "pre_tokenizer": {"type": "Whitespace"},
+            "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+        }
+    ).encode()
+
+
+def made(store: Store, config: Config | None = None) -> tuple[Service, TenantPool]:
+    pool = TenantPool(False)
+    return Service(config or Config(), store, pool, DirectWork()), pool
+
+
+@pytest.fixture(params=["memory", "folder"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return open_store(MEMORY if request.param == "memory" else tmp_path)
+
+
+@pytest.fixture
+def service(store: Store) -> Iterator[Service]:
+    service, _ = made(store)
+    store.put_tenant(TenantRecord("acme", TenantLimits(), time.time()))
+    store.put_tenant(TenantRecord("other", TenantLimits(), time.time()))
+    yield service
+    service.close()
+
+
+def upload(service: Service, owner: str, data: bytes, alias: str) -> str:
+    return service.upload(service.tenant(owner), data, {}, alias)
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_name_means_ones_own_and_then_what_is_public(service: Service) -> None:
+    public = upload(service, PUBLIC, words("a", "b"), "model")
+    assert service.find(ACME, "model").digest == public
+    own = upload(service, "acme", words("b", "a"), "model")
+    found = service.find(ACME, "model")
+    assert (found.name, found.digest, found.tenant.name) == ("model", own, "acme")
+    assert found.tokenizer.encode("a b").ids == [2, 1]
+    assert service.find(Caller("other"), "model").digest == public
+    assert service.find(ACME, public).info.digest == public
+
+
+def test_a_public_file_is_open_in_ones_own_instances(service: Service) -> None:
+    upload(service, PUBLIC, words("a"), "model")
+    mine, theirs = service.find(ACME, "model"), service.find(Caller("other"), "model")
+    assert mine.tokenizer is not theirs.tokenizer
+    assert (mine.tenant.name, theirs.tenant.name) == ("acme", "other")
+
+
+def test_nobody_finds_what_is_anothers(service: Service) -> None:
+    digest = upload(service, "other", words("a"), "secret")
+    for name in ("secret", digest):
+        with pytest.raises(UnknownTokenizer) as refused:
+            service.find(ACME, name)
+        assert "other" not in str(refused.value)
+        with pytest.raises(UnknownTokenizer) as never:
+            service.find(ACME, name[::-1])
+        assert str(never.value).replace(name[::-1], name) == str(refused.value)
+    assert service.listed(ACME) == []
+
+
+def test_without_a_name_there_must_be_one_that_is_meant(service: Service) -> None:
+    with pytest.raises(UnknownTokenizer, match="none yet"):
+        service.find(ACME, None)
+    only = upload(service, PUBLIC, words("a"), "model")
+    assert service.find(ACME, None).digest == only
+    assert service.find(ACME, None).name == "model"
+    upload(service, "acme", words("a"), "mine")
+    assert service.find(ACME, None).digest == only
+    upload(service, "acme", words("b"), "more")
+    with pytest.raises(UnknownTokenizer, match="mine, model, more"):
+        service.find(ACME, None)
+    public = upload(service, PUBLIC, words("c"), "default")
+    assert service.find(ACME, None).digest == public
+    own = upload(service, "acme", words("d"), "default")
+    assert service.find(ACME, None).digest == own
+
+
+def test_a_request_keeps_what_it_found(service: Service) -> None:
+    old = upload(service, "acme", words("a", "b"), "model")
+    found = service.find(ACME, "model")
+    new = upload(service, "acme", words("b", "a"), "model")
+    assert service.find(ACME, "model").digest == new
+    assert found.tokenizer.encode("a b").ids == [1, 2]
+    assert service.find(ACME, old).tokenizer.encode("a b").ids == [1, 2]
+    service.store.remove_tokenizer("acme", old)
+    assert found.tokenizer.encode("a b").ids == [1, 2]
+    with pytest.raises(UnknownTokenizer):
+        service.find(ACME, old)
+
+
+def test_a_swap_is_never_seen_half_done(service: Service) -> None:
+    """While a name moves to and fro and what it left is removed, it always means something."""
+    files = [words("a", "b"), words("b", "a")]
+    upload(service, "acme", files[0], "model")
+    answers: set[tuple[int, ...]] = set()
+    problems: list[BaseException] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        try:
+            while not ended.is_set():
+                answers.add(tuple(service.find(ACME, "model").tokenizer.encode("a b").ids))
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for turn in range(1, 30):
+            upload(service, "acme", files[turn % 2], "model")
+            service.store.remove_tokenizer("acme", digest_of(files[(turn + 1) % 2], {}))
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert (problems, answers) == ([], {(1, 2), (2, 1)})
+
+
+def test_what_has_no_name_makes_room(service: Service) -> None:
+    record = next(one for one in service.store.tenants() if one.name == "acme")
+    service.store.put_tenant(replace(record, limits=TenantLimits(tokenizers=2)))
+    first = upload(service, "acme", words("1"), "model")
+    second = upload(service, "acme", words("2"), "model")
+    third = upload(service, "acme", words("3"), "model")
+    kept = [one.info.digest for one in service.listed(ACME)]
+    assert kept == [second, third]
+    upload(service, "acme", words("2"), "other")
+    with pytest.raises(StorageFull):
+        upload(service, "acme", words("1"), "more")
+    assert [one.info.digest for one in service.listed(ACME)] == kept
+    with pytest.raises(UnknownTokenizer):
+        service.find(ACME, first)
+
+
+def test_a_call_is_counted_with_its_tokens_and_its_time(service: Service) -> None:
+    upload(service, "acme", words("a", "b"), "model")
+    served = service.find(ACME, "model")
+
+    def call() -> list[int]:
+        ids = served.tokenizer.encode("a b").ids
+        served.tokens = len(ids)
+        return ids
+
+    assert asyncio.run(service.run(served, 3, call)) == [1, 2]
+    found = service.usage("acme")
+    assert (found.requests, found.text_bytes, found.tokens) == (1, 3, 2)
+    assert found.seconds > 0
+
+
+def test_what_is_not_in_memory_is_read_in_the_call_and_not_before(service: Service) -> None:
+    upload(service, PUBLIC, words("a"), "model")
+    served = service.find(ACME, "model")
+    assert not served.is_live
+    assert served.tokenizer.encode("a").ids == [1]
+    assert served.is_live
+    assert service.find(ACME, "model").is_live
+
+
+def test_what_was_removed_before_it_was_read_is_unknown(service: Service) -> None:
+    digest = upload(service, PUBLIC, DEMO, "model")
+    served = service.find(ACME, "model")
+    service.store.remove_tokenizer(PUBLIC, digest)
+    with pytest.raises(UnknownTokenizer):
+        _ = served.tokenizer
+    with pytest.raises(UnknownTokenizer):
+        service.find(ACME, "model")
+
+
+def test_what_could_not_be_stored_is_not_served(service: Service) -> None:
+    service.store.put_tenant(TenantRecord("acme", TenantLimits(stored_bytes=10), 1.0))
+    with pytest.raises(StorageFull):
+        upload(service, "acme", words("1"), "model")
+    with pytest.raises(UnknownTokenizer):
+        service.find(ACME, digest_of(words("1"), {}))
+    with pytest.raises(InvalidArgument):
+        upload(service, "acme", words("1"), "no name")
+    with pytest.raises(LoadError):
+        upload(service, "acme", b"nonsense", "model")
+    assert service.listed(ACME) == []
+
+
+def test_lists_show_ones_own_and_then_what_is_public(service: Service) -> None:
+    public = upload(service, PUBLIC, words("a"), "model")
+    own = upload(service, "acme", words("b"), "b")
+    service.store.put_alias(AliasRecord("acme", "a", own))
+    found = [(one.info.digest, one.aliases, one.public) for one in service.listed(ACME)]
+    assert found == [(own, ("a", "b"), False), (public, ("model",), True)]
+    assert [one.public for one in service.listed(Caller(PUBLIC))] == [True]
+
+
+def test_limits_and_keys_are_those_that_were_changed_last(service: Service) -> None:
+    key, record = make_key("acme")
+    assert service.keys.find(key) is None
+    service.store.put_key(record)
+    assert service.keys.find(key) == record
+    acme, (stored, *_) = service.tenant("acme"), service.store.tenants()
+    service.store.put_tenant(replace(stored, limits=TenantLimits(concurrent=1)))
+    assert acme.limits.concurrent == 1
+    service.store.put_tenant(replace(stored, disabled=True))
+    assert service.keys.find(key) is None
+    with pytest.raises(NotFound):
+        service.tenant("acme")
+    with pytest.raises(NotFound):
+        service.find(ACME, "model")
+
+
+def test_a_tenant_that_was_removed_is_gone_and_may_come_again(service: Service) -> None:
+    upload(service, "acme", words("a"), "model")
+    service.store.remove_tenant("acme")
+    with pytest.raises(NotFound):
+        service.find(ACME, "model")
+    service.store.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
+    with pytest.raises(UnknownTokenizer):
+        service.find(ACME, "model")
+
+
+def test_another_process_is_followed(tmp_path: Path) -> None:
+    mine, others = open_store(tmp_path), open_store(tmp_path)
+    service, _ = made(mine)
+    service.start()
+    beside, _ = made(others)
+    beside.start()
+    try:
+        others.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
+        digest = upload(beside, "acme", words("a"), "model")
+        until(lambda: bool(service.listed(ACME)))
+        assert service.find(ACME, "model").digest == digest
+        service.store.remove_tokenizer("acme", digest)
+        until(lambda: not beside.listed(ACME))
+        with pytest.raises(UnknownTokenizer):
+            beside.find(ACME, "model")
+    finally:
+        service.close()
+        beside.close()
+
+
+def test_after_a_restart_all_is_there_and_nothing_is_read_before_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    first, _ = made(open_store(tmp_path))
+    first.store.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
+    own = upload(first, "acme", words("a", "b"), "model")
+    public = upload(first, PUBLIC, DEMO, "demo")
+    first.close()
+    again, pool = made(open_store(tmp_path))
+    assert sorted(pool.names()) == ["acme", LOCAL, PUBLIC]
+    assert [pool.get(name).digests() for name in pool.names()] == [[], [], []]
+    assert again.find(ACME, "model").tokenizer.encode("b a").ids == [2, 1]
+    assert again.find(ACME, "demo").tokenizer.decode([65]) != ""
+    assert pool.get("acme").digests() == [own, public]
+    again.close()
+
+
+def test_what_is_published_twice_is_stored_once(store: Store) -> None:
+    service, _ = made(store)
+    service.publish("demo", DEMO, {})
+    generation = store.generation()
+    service.publish("demo", DEMO, {})
+    assert store.generation() == generation
+    service.publish("other", DEMO, {})
+    assert [one.aliases for one in service.listed(ACME)] == [("demo", "other")]
+    service.close()
+
+
+def test_without_identity_there_is_a_tenant_for_whoever_asks() -> None:
+    open_config = Config(limits={"concurrent": 3, "calls": {"deadline": 0.5}})
+    service, _ = made(open_store(MEMORY), open_config)
+    local = service.tenant(LOCAL)
+    assert (local.limits.concurrent, local.limits.calls.deadline) == (3, 0.5)
+    assert local.limits.calls.memory == TenantLimits().calls.memory
+    service.close()
+    closed, _ = made(open_store(MEMORY), Config(listen=Listen(host="0.0.0.0")))
+    with pytest.raises(NotFound):
+        closed.tenant(LOCAL)
+    closed.close()
+
+
+def test_limits_that_nobody_knows_are_refused() -> None:
+    for limits in ({"speed": 3}, {"calls": {"speed": 3}}, {"concurrent": "x"}, {"calls": 3}):
+        with pytest.raises(InvalidArgument):
+            made(open_store(MEMORY), Config(limits=limits))
+
+
+def test_usage_is_what_is_stored_and_what_came_since(tmp_path: Path) -> None:
+    service, pool = made(open_store(tmp_path))
+    service.store.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
+    service.store.add_usage("acme", Usage(requests=5, seconds=0.5))
+    upload(service, "acme", words("a"), "model")
+    assert service.find(ACME, "model").tokenizer.encode("a").ids == [1]
+    pool.get("acme").note(tokens=7, seconds=0.25, refused=1)
+    found = service.usage("acme")
+    assert replace(found, instances=0, memory=0) == Usage(5, 1, 0, 0, 7, 0.75)
+    assert found.instances > 0
+    service.close()
+    again, _ = made(open_store(tmp_path))
+    assert again.usage("acme") == Usage(5, 1, 0, 0, 7, 0.75)
+    with pytest.raises(NotFound):
+        again.usage("nobody")
+    again.close()
+
+
+def test_who_is_given_the_name_of_another_begins_anew(tmp_path: Path) -> None:
+    """Also where both changes came from another process, between two looks at the records."""
+    others = open_store(tmp_path)
+    others.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
+    service, pool = made(open_store(tmp_path))
+    first = service.tenant("acme")
+    first.note(tokens=7)
+    assert service.usage("acme").tokens == 7
+    others.remove_tenant("acme")
+    others.put_tenant(TenantRecord("acme", TenantLimits(), 2.0))
+    service.refresh()
+    assert service.tenant("acme") is not first
+    assert service.usage("acme") == Usage()
+    # The record that is written again is the same tenant's.
+    second = service.tenant("acme")
+    others.put_tenant(TenantRecord("acme", TenantLimits(concurrent=3), 2.0))
+    service.refresh()
+    assert service.tenant("acme") is second
+    assert pool.get("acme").limits.concurrent == 3
+    service.close()
+    others.close()

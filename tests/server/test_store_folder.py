@@ -1,0 +1,426 @@
+"""What only a store on a disk can do wrong: damage, full disks, kills, other processes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pywasmtok import LoadError
+from pywasmtok.server.contract import PUBLIC
+from pywasmtok.server.errors import StoreFailed
+from pywasmtok.server.store.database import Database
+from pywasmtok.server.store.files import Damaged
+from pywasmtok.server.store.folder import FolderStore
+from pywasmtok.server.store.reserve import Reserve
+from pywasmtok.tenants.contract import Usage
+from pywasmtok.tenants.errors import Overloaded, StorageFull
+from server.records import digest, key, tenant, tokenizer
+
+SMALL = b"small file"
+LARGE = bytes(range(256)) * 8192
+
+
+def put(store: FolderStore, data: bytes, name: str = "model", owner: str = PUBLIC) -> None:
+    store.put_tokenizer(tokenizer(owner, data), data, name)
+
+
+def stored(store: FolderStore, data: bytes) -> Path:
+    return store.folder / "files" / digest(data)
+
+
+def spoil(path: Path, place: int = 3) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.chmod(0o600)
+    path.write_bytes(data)
+
+
+def test_all_is_there_for_the_next_process(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    store.put_tenant(tenant("a"))
+    store.put_key(key("k", "a"))
+    put(store, SMALL)
+    put(store, LARGE, "large", "a")
+    store.add_usage("a", Usage(requests=2))
+    secret = store.secret("s")
+    store.close()
+    again = FolderStore(tmp_path)
+    assert (again.tenants(), again.keys()) == ([tenant("a")], [key("k", "a")])
+    assert again.tokenizers() == [tokenizer("a", LARGE), tokenizer(PUBLIC, SMALL)]
+    assert [bytes(again.open_file(digest(data))) for data in (SMALL, LARGE)] == [SMALL, LARGE]
+    assert (again.usage("a"), again.secret("s")) == (Usage(requests=2), secret)
+    again.close()
+
+
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    put(store, SMALL)
+    assert (tmp_path / "store").stat().st_mode & 0o077 == 0
+    assert stored(store, SMALL).stat().st_mode & 0o777 == 0o400
+    store.close()
+
+
+@pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
+def test_a_damaged_file_is_put_aside_and_never_served(
+    tmp_path: Path, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = FolderStore(tmp_path)
+    put(store, data)
+    spoil(stored(store, data))
+    with pytest.raises(Damaged) as refused:
+        bytes(store.open_file(digest(data)))
+    assert str(tmp_path) not in str(refused.value)
+    assert digest(data) in caplog.text
+    assert not stored(store, data).exists()
+    assert [path.name.partition(".")[0] for path in (tmp_path / "damaged").iterdir()] == [
+        digest(data)
+    ]
+    with pytest.raises(LoadError, match="missing"):
+        store.open_file(digest(data))
+    put(store, data)
+    assert bytes(store.open_file(digest(data))) == data
+    store.close()
+
+
+def test_storing_it_again_mends_a_file(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    put(store, SMALL)
+    spoil(stored(store, SMALL))
+    put(store, SMALL, "again")
+    assert bytes(store.open_file(digest(SMALL))) == SMALL
+    store.close()
+
+
+def test_what_was_stored_anew_meanwhile_is_not_put_aside(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    put(store, LARGE)
+    opened = store.open_file(digest(LARGE))
+    spoil(stored(store, LARGE))
+    held = os.open(stored(store, LARGE), os.O_RDONLY)
+    put(store, LARGE)
+    os.close(held)
+    assert bytes(opened) == LARGE
+    assert not (tmp_path / "damaged").exists()
+    store.close()
+
+
+def test_verify_reads_all_and_says_what_is_wrong(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    for number in range(3):
+        put(store, b"%d" % number, f"m{number}")
+    assert store.problems() == []
+    spoil(stored(store, b"0"), 0)
+    stored(store, b"1").unlink()
+    found = store.problems()
+    assert sorted(found) == sorted([f"{digest(b'0')} is damaged", f"{digest(b'1')} is missing"])
+    store.close()
+
+
+def test_what_no_record_names_is_swept_away(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    put(store, SMALL)
+    store.close()
+    orphan = tmp_path / "files" / digest(b"orphan")
+    orphan.write_bytes(b"orphan")
+    abandoned, begun = tmp_path / "files" / ".new-old", tmp_path / "files" / ".new-now"
+    for path in (abandoned, begun):
+        path.write_bytes(b"half")
+    os.utime(abandoned, (1, 1))
+    again = FolderStore(tmp_path)
+    names = sorted(path.name for path in (tmp_path / "files").iterdir())
+    assert names == sorted([".new-now", digest(SMALL)])
+    again.close()
+
+
+def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    FolderStore(tmp_path).close()
+    with sqlite3.connect(tmp_path / "records.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    with pytest.raises(StoreFailed, match="999"):
+        FolderStore(tmp_path)
+
+
+def test_damaged_records_are_a_typed_error(tmp_path: Path) -> None:
+    (tmp_path / "records.sqlite").write_bytes(b"no database, but long enough to be one" * 100)
+    with pytest.raises(StoreFailed) as refused:
+        FolderStore(tmp_path)
+    assert str(tmp_path) not in str(refused.value)
+
+
+def test_many_may_open_it_for_the_first_time_at_once(tmp_path: Path) -> None:
+    problems: list[BaseException] = []
+    start = threading.Barrier(6)
+
+    def open_it(number: int) -> None:
+        try:
+            start.wait()
+            store = FolderStore(tmp_path)
+            put(store, b"%d" % number, f"m{number}")
+            store.close()
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=open_it, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = FolderStore(tmp_path)
+    assert (problems, len(store.tokenizers())) == ([], 6)
+    store.close()
+
+
+def test_connections_of_ended_threads_are_given_back(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    for _ in range(20):
+        thread = threading.Thread(target=store.generation)
+        thread.start()
+        thread.join()
+    assert len(store._database._open) <= 3
+    store.close()
+    with pytest.raises(StoreFailed, match="closed"):
+        store.generation()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_has_connections_of_its_own(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\nfrom pathlib import Path\n"
+        "from pywasmtok.server.store.folder import FolderStore\n"
+        "from server.records import tenant\n"
+        "store = FolderStore(Path(sys.argv[1])); store.put_tenant(tenant('parent'))\n"
+        "child = os.fork()\n"
+        "if child == 0:\n    store.put_tenant(tenant('child')); store.close(); os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "store.put_tenant(tenant('again'))\n"
+        "print([one.name for one in store.tenants()])"
+    )
+    assert run(code, tmp_path) == "['again', 'child', 'parent']"
+
+
+def run(code: str, folder: Path) -> str:
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, str(Path(tests).parent)])}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# What the disk refuses. The process lives, nothing is half done, and it works again afterwards.
+
+
+def refusing(error: OSError) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return refuse
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, StorageFull),
+        (errno.EDQUOT, StorageFull),
+        (errno.EMFILE, Overloaded),
+        (errno.EROFS, StoreFailed),
+        (errno.EIO, StoreFailed),
+    ],
+)
+def test_a_disk_that_refuses_is_a_typed_error_and_nothing_is_half_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, kind: type
+) -> None:
+    store = FolderStore(tmp_path)
+    put(store, SMALL)
+    before = (store.generation(), store.tokenizers(), store.aliases())
+    with monkeypatch.context() as broken:
+        broken.setattr(os, call, refusing(OSError(number, os.strerror(number), "secret path")))
+        with pytest.raises(kind) as refused:
+            put(store, LARGE, "large")
+    assert "secret" not in str(refused.value)
+    assert (store.generation(), store.tokenizers(), store.aliases()) == before
+    assert sorted(path.name for path in (tmp_path / "files").iterdir()) == [digest(SMALL)]
+    put(store, LARGE, "large")
+    assert bytes(store.open_file(digest(LARGE))) == LARGE
+    store.close()
+
+
+def test_a_full_database_is_a_typed_error(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    (pages,) = store._database._connection().execute("PRAGMA page_count").fetchone()
+    store._database._connection().execute(f"PRAGMA max_page_count = {pages}")
+
+    def fill() -> None:
+        for number in range(1000):
+            store.put_tenant(tenant(f"t{number}"))
+
+    with pytest.raises(StorageFull):
+        fill()
+    kept = len(store.tenants())
+    store._database._connection().execute("PRAGMA max_page_count = 1000000")
+    store.put_tenant(tenant("after"))
+    assert len(store.tenants()) == kept + 1
+    store.close()
+
+
+def test_on_a_full_disk_things_can_still_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as the reserve is there, the disk has no room."""
+    store = FolderStore(tmp_path)
+    store.put_tenant(tenant("a"))
+    store.put_key(key("k", "a"))
+    put(store, SMALL, "x", "a")
+    put(store, SMALL, "y")
+    real = Database.change
+
+    def full(self: Database, **options: Any) -> Any:
+        if (tmp_path / "reserve").exists():
+            raise StorageFull("the disk is full")
+        return real(self, **options)
+
+    monkeypatch.setattr(Database, "change", full)
+    with pytest.raises(StorageFull):
+        store.put_tenant(tenant("b"))
+    # What is kept for it again afterwards would fill this disk once more.
+    monkeypatch.setattr(Reserve, "_keep", lambda self: None)
+    removers: list[Callable[[], None]] = [
+        lambda: store.remove_alias(PUBLIC, "y"),
+        lambda: store.remove_tokenizer(PUBLIC, digest(SMALL)),
+        lambda: store.remove_key("k"),
+        lambda: store.remove_tenant("a"),
+    ]
+    for remove in removers:
+        (tmp_path / "reserve").write_bytes(b"room")
+        remove()
+    assert (store.tenants(), store.keys(), store.tokenizers()) == ([], [], [])
+    assert list((tmp_path / "files").iterdir()) == []
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit on this system")
+def test_no_descriptors_are_left(tmp_path: Path) -> None:
+    """A thread without a connection cannot get one; those that have one go on."""
+    code = (
+        "import os, resource, sys, threading\nfrom pathlib import Path\n"
+        "from pywasmtok import TokenizerError\n"
+        "from pywasmtok.server.store.folder import FolderStore\n"
+        "from server.records import tenant, tokenizer\n"
+        "store = FolderStore(Path(sys.argv[1])); kinds = []\n"
+        "store.put_tokenizer(tokenizer('public', b'x'), b'x', 'x')\n"
+        "def ask():\n"
+        "    try: store.generation()\n"
+        "    except TokenizerError as error: kinds.append(error.kind)\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "free = os.open(os.devnull, 0); os.close(free)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))\n"
+        "thread = threading.Thread(target=ask); thread.start(); thread.join()\n"
+        "store.generation()\n"
+        "try: store.put_tokenizer(tokenizer('public', b'y'), b'y', 'y')\n"
+        "except TokenizerError as error: kinds.append(error.kind)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+        "store.put_tokenizer(tokenizer('public', b'y'), b'y', 'y')\n"
+        "print(kinds, len(store.tokenizers()))"
+    )
+    assert run(code, tmp_path) == "['overloaded', 'overloaded'] 2"
+
+
+def test_a_store_that_may_only_be_read_says_so(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    put(store, SMALL)
+    store._database._connection().execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreFailed, match="read-only"):
+        store.put_tenant(tenant("a"))
+    assert bytes(store.open_file(digest(SMALL))) == SMALL
+    store.close()
+
+
+def test_writers_who_wait_too_long_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pywasmtok.server.store.database._BUSY_SECONDS", 0.05)
+    store = FolderStore(tmp_path)
+    other = sqlite3.connect(tmp_path / "records.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Overloaded):
+        store.put_tenant(tenant("a"))
+    assert store.tenants() == []
+    other.execute("ROLLBACK")
+    store.put_tenant(tenant("a"))
+    other.close()
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal on this system")
+def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from pywasmtok.server.store.folder import FolderStore\n"
+        "from server.records import tokenizer\n"
+        "store = FolderStore(Path(sys.argv[1]))\n"
+        "for number in range(10**6):\n"
+        "    data = b'%d' % number * 1000\n"
+        "    store.put_tokenizer(tokenizer('public', data), data, 'model')\n"
+        "    print(number, flush=True)\n"
+    )
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, str(Path(tests).parent)])}
+    last = -1
+    for turn in range(1, 4):
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, env=environment
+        )
+        assert child.stdout is not None
+        for _ in range(7 * turn):
+            last = json.loads(child.stdout.readline())
+        child.send_signal(signal.SIGKILL)
+        last = max([last, *map(int, child.stdout.read().split())])
+        child.wait()
+        store = FolderStore(tmp_path)
+        kept = {one.info.digest for one in store.tokenizers()}
+        assert {digest(b"%d" % number * 1000) for number in range(last + 1)} <= kept
+        (name,) = store.aliases()
+        assert name.digest in {digest(b"%d" % number * 1000) for number in (last, last + 1)}
+        assert (store.problems(), store.sweep()) == ([], 0)
+        store.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_others_on_the_machine_read_nothing_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir(mode=0o755)
+    before = os.umask(0o022)
+    try:
+        store = FolderStore(folder)
+        store.put_tenant(tenant("acme"))
+        store.put_tokenizer(tokenizer("acme", b"data"), b"data", "it")
+        store.secret("streams")
+        readable = {
+            path.name
+            for path in folder.rglob("*")
+            if path.stat().st_mode & 0o077 and path.parent == folder
+        }
+        store.close()
+    finally:
+        os.umask(before)
+    # Random bytes, to keep room.
+    assert readable <= {"reserve"}

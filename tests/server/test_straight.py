@@ -1,0 +1,428 @@
+"""The straight way answers, counts and logs as the ordinary way does, for whatever is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pywasmtok.server.app import App, create_app
+from pywasmtok.server.config import Logs
+from pywasmtok.server.keys import make_key
+from pywasmtok.server.routes import routes_of
+from pywasmtok.server.service import Service
+from pywasmtok.server.straight import strings_of, taken
+
+from .live import service_of
+
+HOME = Path(__file__).parents[2] / "conformance" / "http"
+NAMES = ("vllm", "sglang", "llamacpp", "tgi", "nobodys")
+JSON = (b"content-type", b"application/json")
+HOST = (b"host", b"127.0.0.1:8080")
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class Asked(NamedTuple):
+    method: str
+    path: str
+    body: bytes
+    headers: Headers
+    parts: int = 1
+    """In which the body comes."""
+
+
+class Answer(NamedTuple):
+    messages: list[dict[str, Any]]
+    counted: list[dict[str, Any]]
+    logged: list[dict[str, Any]]
+
+
+class Both:
+    """One service behind both ways."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.quick = create_app(service)
+        self.ordinary = create_app(service, routes_of(service))
+        self.counted: list[dict[str, Any]] = []
+        self.logged: list[dict[str, Any]] = []
+        self.straight = 0
+        self._runner = asyncio.Runner()
+        counts, at_once = service.metrics.request, self.quick._at_once
+
+        def request(**named: Any) -> None:
+            assert named.pop("seconds") >= 0
+            self.counted.append(named)
+            counts(seconds=0.0, **named)
+
+        def write(**named: Any) -> None:
+            assert named.pop("seconds") >= 0
+            self.logged.append(named)
+
+        async def seen(*given: Any) -> None:
+            self.straight += 1
+            await at_once(*given)
+
+        service.metrics.request = request
+        service.access_log = SimpleNamespace(write=write, close=lambda: None)
+        self.quick._at_once = seen  # type: ignore[method-assign, assignment]
+
+    def close(self) -> None:
+        self._runner.close()
+
+    def ask(self, app: App, asked: Asked) -> Answer:
+        self.counted.clear()
+        self.logged.clear()
+        messages = self._runner.run(_asked(app, asked))
+        return Answer(messages, list(self.counted), list(self.logged))
+
+    def agree(
+        self,
+        path: str,
+        body: bytes,
+        headers: Headers = (HOST, JSON),
+        *,
+        method: str = "POST",
+        parts: int = 1,
+    ) -> tuple[int, bool]:
+        """The status, and whether the straight way was taken."""
+        headers = (*headers, (b"content-length", b"%d" % len(body)))
+        asked = Asked(method, path, body, headers, parts)
+        before = self.straight
+        quick = self.ask(self.quick, asked)
+        took = self.straight > before
+        assert quick == self.ask(self.ordinary, asked)
+        return quick.messages[0]["status"], took
+
+
+async def _asked(app: App, asked: Asked) -> list[dict[str, Any]]:
+    method, path, body, headers, parts = asked
+    plain, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": plain,
+        "raw_path": plain.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": list(headers),
+        "client": ("127.0.0.1", 5000),
+        "scheme": "http",
+        "http_version": "1.1",
+    }
+    step = -(-len(body) // parts) or 1
+    pieces = [body[start : start + step] for start in range(0, len(body), step)] or [b""]
+    left = [
+        {"type": "http.request", "body": piece, "more_body": place < len(pieces) - 1}
+        for place, piece in enumerate(pieces)
+    ]
+    late = parts > 1
+    sent = []
+
+    async def receive() -> Any:
+        if late:
+            # It is not there yet: whoever waits for it is told later.
+            await asyncio.sleep(0)
+        if left:
+            return left.pop(0)
+        return await asyncio.get_running_loop().create_future()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[Both]:
+    with service_of({"m": str(HOME / "tokenizer")}, logs=Logs(access=False)) as service:
+        made = Both(service)
+        yield made
+        made.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_pairs_are_answered_alike(both: Both, name: str) -> None:
+    took = 0
+    for line in (HOME / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        asked = case["request"]
+        body = json.dumps(asked["body"]).encode() if "body" in asked else b""
+        status, straight = both.agree(asked["path"], body, method=asked["method"])
+        assert status == case["response"]["status"]
+        took += straight
+    # Else the straight way would be compared with nothing.
+    assert took or name == "nobodys"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/tokenize", {"prompt": "Hello"}),
+        ("/tokenize", {"prompt": 'a "quoted" text', "model": "m", "add_special_tokens": False}),
+        ("/tokenize", {"prompt": "Hello", "model": "default", "return_token_strs": True}),
+        ("/tokenize", {"content": "Hello", "add_special": True, "with_pieces": True}),
+        ("/tokenize", {"content": "<s>", "parse_special": False, "prompt": None}),
+        ("/tokenize", {"inputs": "Hello"}),
+        ("/v1/tokenize", {"prompt": "Hello", "add_special_tokens": None}),
+        ("/detokenize", {"tokens": [1, 2, 3]}),
+        ("/detokenize", {"tokens": [], "model": "m"}),
+        ("/detokenize", {"tokens": [266, 65], "skip_special_tokens": False}),
+        ("/v1/detokenize", {"tokens": [266, 65]}),
+        ("/api/v1/tokenizers/m/encode", {"text": "Hello"}),
+        ("/api/v1/tokenizers/m/encode", {"text": "naïve", "add_special_tokens": False}),
+        ("/api/v1/tokenizers/m/decode", {"ids": [266, 65], "skip_special_tokens": False}),
+        ("/api/v1/tokenizers/m/decode", {"ids": [4294967295]}),
+        ("/api/v1/tokenizers/m/count", {"text": "Hello"}),
+    ],
+)
+def test_short_requests_go_straight(both: Both, path: str, body: Any) -> None:
+    for text in (json.dumps(body), json.dumps(body, ensure_ascii=False, indent=1)):
+        assert both.agree(path, text.encode())[1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"prompt": "a", "prompt": "b"}',
+        b'{"prompt": "a", "pr\\u006fmpt": "b"}',
+        b'{"prompt": "\\\\", "prompt": "\\\\"}',
+        b'{"k\\\\": "\\\\", "prompt": "\\\\"}',
+        b'{"prompt": "a", "content": "b"}',
+        b'{"prompt": "a", "temperature": 1}',
+        b'{"prompt": "a", "x": [[[[{"y": {"y": 1}}]]]]}',
+        b'{"prompt": "\\ud800"}',
+        b'{"prompt": "\xed\xa0\x80"}',
+        b'{"prompt": "\xff"}',
+        b'{"prompt": ["a", "b"]}',
+        b'{"prompt": 1}',
+        b'{"prompt": "a", "model": "nobody"}',
+        b'{"prompt": "a"} x',
+        b'\xef\xbb\xbf{"prompt": "a"}',
+        b'{"messages": [{"role": "user", "content": "a"}]}',
+        b'{"inputs": "a", "parameters": {"truncate": 1}}',
+        b'{"prompt": "' + b"[" * 100 + b'"}',
+        b'{"prompt": "' + b"a" * 70_000 + b'"}',
+    ],
+)
+def test_what_is_unusual_or_wrong_is_answered_as_ever(both: Both, body: bytes) -> None:
+    both.agree("/tokenize", body)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tokenizers/m/encode", "/api/v1/tokenizers/m/count"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"text": "a", "text": "b"}',
+        b'{"text": "a", "other": 1}',
+        b'{"text": null}',
+        b'{"texts": ["a", "b"]}',
+        b'{"text": "a", "special": "none"}',
+        b'{"text": "' + b"a" * 10_000 + b'"}',
+    ],
+)
+def test_so_are_requests_to_the_api(both: Both, path: str, body: bytes) -> None:
+    both.agree(path, body)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (HOST,),
+        (JSON,),
+        (HOST, HOST, JSON),
+        ((b"host", b"example.com"), JSON),
+        (HOST, (b"content-type", b"text/plain")),
+        (HOST, (b"content-type", b"application/json; charset=latin-1")),
+        (HOST, (b"content-type", b"application/json; charset=utf-8")),
+        (HOST, JSON, (b"origin", b"http://127.0.0.1:8080")),
+        (HOST, JSON, (b"origin", b"http://example.com")),
+        (HOST, JSON, (b"sec-fetch-site", b"cross-site")),
+        (HOST, JSON, (b"content-encoding", b"gzip")),
+        (HOST, JSON, (b"content-length", b"7")),
+        (HOST, JSON, (b"authorization", b"Basic abc")),
+        (HOST, JSON, (b"accept", b"application/octet-stream")),
+        (HOST, JSON, (b"traceparent", b"00-" + b"1" * 32 + b"-" + b"2" * 16 + b"-01")),
+        (HOST, JSON, (b"x-unheard-of", b"1")),
+    ],
+)
+@pytest.mark.parametrize("path", ["/tokenize", "/api/v1/tokenizers/m/encode"])
+def test_headers_mean_the_same(both: Both, path: str, headers: Headers) -> None:
+    both.agree(path, b'{"prompt": "a"}' if path == "/tokenize" else b'{"text": "a"}', headers)
+
+
+def test_what_comes_in_parts_is_read_as_ever(both: Both) -> None:
+    body = json.dumps({"prompt": "Hello world"}).encode()
+    assert both.agree("/tokenize", body, parts=2) == (200, False)
+    assert both.agree("/tokenize", body, parts=len(body)) == (200, False)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/tokenize"),
+        ("POST", "/tokenize?x=1"),
+        ("POST", "/api/v1/tokenizers/nobody/encode"),
+        ("POST", "/api/v1/tokenizers//encode"),
+        ("POST", "/api/v1/tokenizers/m/chat/encode"),
+        ("POST", "/api/v1/tokenizers/a/b/encode"),
+    ],
+)
+def test_other_paths_go_the_ordinary_way(both: Both, method: str, path: str) -> None:
+    assert not both.agree(path, b'{"prompt": "a"}', method=method)[1]
+    assert not both.agree(path, b'{"text": "a"}', method=method)[1]
+
+
+KEYS = st.sampled_from(
+    [
+        *("prompt", "content", "inputs", "messages", "model", "tokens", "text", "ids"),
+        *("add_special_tokens", "skip_special_tokens", "return_token_strs", "with_pieces", "x"),
+    ]
+)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.text(max_size=20),
+    st.sampled_from(["m", "default", "", '\\"', "\\"]),
+    st.lists(st.integers(-1, 300) | st.just(1 << 40), max_size=4),
+    st.lists(st.text(max_size=3), max_size=2),
+    st.integers(),
+)
+PATHS = st.sampled_from(
+    [
+        *("/tokenize", "/v1/tokenize", "/detokenize", "/v1/detokenize"),
+        *(f"/api/v1/tokenizers/m/{word}" for word in ("encode", "decode", "count")),
+    ]
+)
+
+
+def _written(pairs: list[tuple[str, Any]], ascii: bool, space: str) -> bytes:
+    """With keys that come twice, as they are."""
+    said = (
+        f"{json.dumps(key)}{space}:{json.dumps(value, ensure_ascii=ascii)}" for key, value in pairs
+    )
+    return ("{" + f"{space},".join(said) + "}").encode("utf-8", "surrogatepass")
+
+
+BODIES = st.builds(
+    _written,
+    st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=4),
+    st.booleans(),
+    st.sampled_from(["", " ", "\n"]),
+)
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(path=PATHS, body=BODIES, cut=st.none() | st.integers(0, 60))
+@example(path="/tokenize", body=b'{"model":"\\\\","prompt":"\\\\","prompt":""}', cut=None)
+def test_any_request_is_answered_alike(both: Both, path: str, body: bytes, cut: int | None) -> None:
+    both.agree(path, body if cut is None else body[:cut])
+
+
+@given(st.recursive(VALUES, lambda some: st.dictionaries(KEYS | st.text(), some), max_leaves=8))
+def test_strings_are_counted_or_the_count_is_not_known(value: Any) -> None:
+    def strings(part: Any) -> int:
+        if isinstance(part, dict):
+            return sum(1 + strings(one) for one in part.values())
+        if isinstance(part, list):
+            return sum(map(strings, part))
+        return isinstance(part, str)
+
+    assert strings_of(json.dumps(value).encode()) in (strings(value), -1)
+
+
+def test_a_server_that_drains_refuses_as_ever() -> None:
+    with service_of({"m": str(HOME / "tokenizer")}, logs=Logs(access=False)) as service:
+        both = Both(service)
+        service.lifecycle.drain()
+        asked = Asked(
+            "POST", "/tokenize", b'{"prompt": "a"}', (HOST, JSON, (b"content-length", b"15"))
+        )
+        answers = [both.ask(app, asked) for app in (both.quick, both.ordinary)]
+        both.close()
+    assert [answer.messages[0]["status"] for answer in answers] == [503, 503]
+    assert both.straight == 0
+
+
+def test_keys_are_asked_for_as_ever() -> None:
+    with service_of(
+        {"m": str(HOME / "tokenizer")},
+        logs=Logs(access=False),
+        identity=True,
+    ) as service:
+        key, record = make_key(None)
+        service.store.put_key(record)
+        both = Both(service)
+        for said, wanted in (
+            ((b"authorization", b"Bearer " + key.encode()), True),
+            ((b"x-api-key", key.encode()), True),
+            ((b"x-api-key", b"pwt_" + b"x" * 43), False),
+            ((b"authorization", b"bearer " + key.encode()), False),
+            ((b"user-agent", b"nobody"), False),
+        ):
+            status, took = both.agree("/tokenize", b'{"prompt": "a"}', (HOST, JSON, said))
+            assert took is wanted
+            assert status in (200, 401)
+        both.close()
+
+
+def test_a_body_that_has_not_come_is_waited_for_by_who_reads_it() -> None:
+    async def run() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        come: asyncio.Future[Any] = loop.create_future()
+
+        async def receive() -> Any:
+            return await come
+
+        body, rest = taken(receive)
+        assert body is None
+        loop.call_soon(come.set_result, {"type": "http.request", "body": b"x"})
+        return [await rest(), await rest()]
+
+    message = {"type": "http.request", "body": b"x"}
+    assert asyncio.run(run()) == [message, message]
+
+
+def test_waiting_for_a_body_can_be_cancelled() -> None:
+    async def run() -> list[str]:
+        seen = []
+
+        async def receive() -> Any:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+                raise
+
+        _, rest = taken(receive)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await rest()
+        return seen
+
+    assert asyncio.run(run()) == ["cancelled"]
+
+
+def test_a_client_that_has_left_is_none_that_asks() -> None:
+    async def run() -> tuple[Any, Any]:
+        async def receive() -> Any:
+            return {"type": "http.disconnect"}
+
+        body, rest = taken(receive)
+        return body, await rest()
+
+    assert asyncio.run(run()) == (None, {"type": "http.disconnect"})

@@ -1,0 +1,74 @@
+"""`serve` with a certificate, and the client against it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pywasmtok import InvalidArgument, create_tokenizer
+from pywasmtok.client import AsyncClient, Client, Retries
+from pywasmtok.client.errors import ConnectionFailed
+from pywasmtok.server.config import Config, Listen
+from pywasmtok.server.running import run
+
+from .serving import served
+
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    made, key = folder / "certificate.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    files = ["-out", str(made), "-keyout", str(key)]
+    done = subprocess.run([*command, *names, *files], capture_output=True, timeout=120, check=False)
+    if done.returncode:
+        pytest.skip("this openssl makes no such certificate")
+    return made, key
+
+
+def test_a_server_with_a_certificate(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    made, key = certificate
+    keys = tmp_path / "admin"
+    flags = ["--certificate", str(made), "--private-key", str(key), "--admin-key-file", str(keys)]
+    with served("builtin:demo", *flags) as server:
+        assert server.address.startswith("https://127.0.0.1:")
+        trusting = ssl.create_default_context(cafile=str(made))
+        text = "over TLS: 你好"
+        ids = create_tokenizer("builtin:demo").encode(text).ids
+        with Client(server.address, verify=trusting) as client:
+            assert client.tokenizer("demo").encode(text).ids == ids
+        asyncio.run(_over_a_socket(server.address, trusting, ids, text))
+        # Nobody said that this certificate is one to trust.
+        careful = Client(server.address, retries=Retries(most=0))
+        with careful, pytest.raises(ConnectionFailed):
+            careful.tokenizer("demo").encode(text)
+        with pytest.raises((httpx.HTTPError, OSError)):
+            httpx.get(server.address.replace("https:", "http:") + "/health", timeout=60)
+
+
+async def _over_a_socket(address: str, trusting: ssl.SSLContext, ids: list[int], text: str) -> None:
+    client = AsyncClient(address, verify=trusting)
+    async with client, client.tokenizer("demo").streams() as streams:
+        stream = await streams.open()
+        await stream.send(ids)
+        await stream.finish()
+        assert "".join([part async for part in stream]) == text
+
+
+def test_what_is_no_certificate_is_a_typed_error(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    made, key = map(str, certificate)
+    nothing = str(tmp_path / "nothing.pem")
+    for pair in ((made, None), (None, key), (nothing, key), (key, made)):
+        with pytest.raises(InvalidArgument, match="TLS"):
+            run(Config(listen=Listen(port=0, certificate=pair[0], private_key=pair[1])))
