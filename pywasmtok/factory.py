@@ -25,7 +25,7 @@ from .errors import (
     Unsupported,
 )
 from .limits import Limits
-from .sources import MOCK, Request, Source, SourceLike, read_file, read_source
+from .sources import MOCK, Request, Source, SourceLike, is_url, read_file, read_source
 from .tokenizer import Options, Recipe, Tokenizer
 
 if TYPE_CHECKING:
@@ -68,13 +68,17 @@ def create_tokenizer(
     token: str | bool | None = None,
     cache_dir: SourceLike | None = None,
     offline: bool | None = None,
+    key: str | None = None,
 ) -> Tokenizer:
-    """A tokenizer from a file of any format, its folder, the name of a model, or a hub repository.
+    """A tokenizer from a file of any format, its folder, the name of a model, a hub repository, or
+    one that a server has.
 
     source   a path as str, bytes or Path (its name need not be UTF-8): a file, or a folder, out of
              which the best file is taken. What exists is a path; another str may be the name of a
              model or an encoding ("gpt-4o", "cl100k_base"), a repository ("org/name"), or
              `builtin:demo`. Wrap a str in Path to have it taken for a path only.
+             `http://host:port/name` and `https://...` are served by a pywasmtok server, and take
+             `limits=Limits(deadline=...)` and `key` only: see docs/client.md
     encoder  "auto": the core, and HuggingFace for what the core refuses; "core": the core or an
              error; "hf": HuggingFace alone. None: the environment (PYWASMTOK_ENCODER, then
              DYN_TOKENIZER), then "auto".
@@ -99,7 +103,13 @@ def create_tokenizer(
     snapshots     where what was loaded is kept for later loads: a SnapshotStore; False: nowhere.
                   None: the user's (docs/cache.md)
     revision, token, cache_dir, offline   for the hub, as in huggingface_hub
+    key           for a server. None: the environment (PYWASMTOK_API_KEY)
     """
+    if is_url(source):
+        said = locals()
+        return _remote(said.pop("source"), said)
+    if key is not None:
+        raise InvalidArgument("key is for a tokenizer of a server", hint="http://host:port/name")
     options = _options(encoder, decoder, build, preload, threads, snapshots)
     request = Request(
         pattern,
@@ -119,6 +129,19 @@ def create_tokenizer(
         return from_recipe(mock._replace(limits=_of_calls(limits)))
     with _time_of(limits):
         return from_source(read_source(source, request), request, options)
+
+
+def _remote(url: str, said: dict[str, Any]) -> Tokenizer:
+    """What else was said would be about a file, which the server has and reads its own way."""
+    import inspect
+
+    parameters = inspect.signature(create_tokenizer).parameters
+    for name, value in said.items():
+        if name not in ("key", "limits") and value != parameters[name].default:
+            raise InvalidArgument(f"{name}= is for files; {url} is a server's")
+    from .client.remote import connect
+
+    return connect(url, said["key"], said["limits"])
 
 
 def create_tokenizer_from_file(
@@ -252,7 +275,7 @@ def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
             if must_be_core or not _hf_may_read(error, bytes(data), load):
                 raise
             refusal = error
-    file_format = core.info["format"] if core is not None else _format_of(bytes(data), load)
+    file_format = core.format if core is not None else _format_of(bytes(data), load)
     if file_format == TOKENIZER_JSON and "config" not in _keys(load):
         hybrid = _with_the_same_file(core, refusal, recipe)
     else:

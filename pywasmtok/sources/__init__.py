@@ -6,7 +6,7 @@ their bytes mean is for the core to say.
 
 from __future__ import annotations
 
-from .find import MOCK, read_file, read_source
+from .find import MOCK, is_url, read_file, read_source
 from .source import Request, Source, SourceLike
 
-__all__ = ["MOCK", "Request", "Source", "SourceLike", "read_file", "read_source"]
+__all__ = ["MOCK", "Request", "Source", "SourceLike", "is_url", "read_file", "read_source"]

@@ -15,11 +15,18 @@ from .source import Request, Source, SourceLike
 if TYPE_CHECKING:
     from .names import Rule
 
-__all__ = ["MOCK", "read_file", "read_source"]
+__all__ = ["MOCK", "is_url", "read_file", "read_source"]
 
 MOCK = "mock://"
 
+_URLS = ("http://", "https://")
+
 _DEFAULTS = Request()
+
+
+def is_url(source: object) -> bool:
+    """Of a server that has the tokenizer; like `builtin:` it is never taken for a path."""
+    return isinstance(source, str) and source.lower().startswith(_URLS)
 
 
 def read_source(source: SourceLike, request: Request = _DEFAULTS) -> Source:
@@ -40,6 +47,12 @@ def read_file(source: SourceLike, request: Request = _DEFAULTS) -> Source:
 def _read(source: SourceLike, request: Request, rules: tuple[Rule, ...]) -> Source:
     if isinstance(source, str) and source.startswith(SCHEME):
         return read_builtin(source)
+    if is_url(source):
+        raise InvalidArgument(
+            "this is a tokenizer of a server, and no file",
+            source=str(source),
+            hint="create_tokenizer() takes it; download a file yourself",
+        )
     path = as_path(source)
     if os.path.isdir(path):
         return _folder(path, request)

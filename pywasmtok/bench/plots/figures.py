@@ -79,6 +79,8 @@ class Figure:
     shared: bool = True
     """Whether all panels have the same upright scale."""
     from_zero: bool = False
+    straight: bool = False
+    """Whether the numbers along the bottom stand at even distances: those of time."""
     columns: int = 3
 
     @property
@@ -116,7 +118,7 @@ def lines(figure: Figure) -> str:
         scales = [upright(figure, figure.panels)] * len(figure.panels)
     for panel, frame, scale in zip(figure.panels, frames, scales, strict=True):
         steps = sorted({point.x for points in panel.series.values() for point in points})
-        across = logarithmic(steps, margin=1.0) if len(steps) > 1 else logarithmic(steps)
+        across = along(figure, steps)
         canvas.text(frame.left, frame.top - 10, panel.title, "panel")
         for tick in scale.ticks:
             place = frame.y(scale.place(tick))
@@ -124,7 +126,8 @@ def lines(figure: Figure) -> str:
             canvas.text(frame.left - 6, place + 4, short(tick), "tick", "end")
         bottom = frame.top + frame.height
         canvas.line(frame.left, bottom, frame.left + frame.width, bottom, css="axis")
-        for step in thinned(steps, max(2, int(frame.width / 48))):
+        named = across.ticks if figure.straight else steps
+        for step in thinned(named, max(2, int(frame.width / 48))):
             place = frame.x(across.place(step))
             canvas.line(place, bottom, place, bottom + 4, css="axis")
             canvas.text(place, bottom + 17, figure.name_of(step), "tick", "middle")
@@ -223,6 +226,12 @@ def page(
 def upright(figure: Figure, panels: Sequence[Panel]) -> Scale:
     values = [one.y for panel in panels for points in panel.series.values() for one in points]
     return linear(values) if figure.from_zero else logarithmic(values)
+
+
+def along(figure: Figure, steps: Sequence[float]) -> Scale:
+    if figure.straight:
+        return linear(steps)
+    return logarithmic(steps, margin=1.0) if len(steps) > 1 else logarithmic(steps)
 
 
 def front_last(figure: Figure, panel: Panel) -> list[str]:

@@ -1,0 +1,203 @@
+"""The client that blocks."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ..errors import TokenizerClosed
+from . import records
+from .address import Address, Key
+from .call import Answer, Call
+from .http import Settings, answer_of, error_from, httpx, is_lost
+from .retry import Attempts, Retries
+
+if TYPE_CHECKING:
+    from ..sources.source import SourceLike
+    from .answers import NewKey, ServedTokenizer, Tenant, Usage
+    from .remote import RemoteTokenizer
+
+__all__ = ["Client"]
+
+T = TypeVar("T")
+
+
+class Client:
+    """A server of tokenizers: `with Client("http://127.0.0.1:8080") as client: ...`
+
+    key        an API key. None: that of PYWASMTOK_API_KEY; "": none
+    timeout    seconds, or an httpx.Timeout, of each step of an attempt: connecting, each read
+    deadline   seconds of a call with all its attempts and waits
+    retries    what is asked again, and how often
+    limits     of the pool of connections, an httpx.Limits
+    verify     True, or an ssl.SSLContext that says whom to trust
+    transport  an httpx transport, in place of the network
+
+    Safe to share among threads and to fork with. docs/client.md is the guide.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float | httpx.Timeout = 10.0,
+        deadline: float = 60.0,
+        retries: Retries | None = None,
+        limits: httpx.Limits | None = None,
+        verify: ssl.SSLContext | bool = True,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.settings = Settings(
+            Address.of(url),
+            Key(key),
+            timeout,
+            deadline,
+            retries or Retries(),
+            limits,
+            verify,
+            transport,
+        )
+        self._http: httpx.Client | None = httpx.Client(**self.settings.for_client())
+        self._process = os.getpid()
+
+    @property
+    def url(self) -> str:
+        return self.settings.address.url
+
+    def tokenizer(self, name: str) -> RemoteTokenizer:
+        """A tokenizer of the server, by name or digest. Nothing is asked until it is used."""
+        from .remote import RemoteTokenizer
+
+        return RemoteTokenizer(self, name)
+
+    def tokenizers(self) -> list[ServedTokenizer]:
+        """Those of the tenant, and the public ones."""
+        return self.send(records.tokenizers())
+
+    def info(self, name: str) -> ServedTokenizer:
+        return self.send(records.tokenizer(name))
+
+    def upload(
+        self,
+        name: str,
+        file: SourceLike | memoryview | bytearray,
+        *,
+        pattern: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+        encoding: str | None = None,
+        gguf_compat: str = "llama.cpp",
+    ) -> ServedTokenizer:
+        """Sends a file, bytes or the path of one; from then on the name means it. Options are those
+        of `create_tokenizer_from_file`."""
+        return self.send(
+            records.upload(
+                name,
+                file,
+                pattern=pattern,
+                special_tokens=special_tokens,
+                encoding=encoding,
+                gguf_compat=gguf_compat,
+            )
+        )
+
+    def delete(self, name: str) -> None:
+        """The name; and its file, if that has no other name."""
+        self.send(records.delete(name))
+
+    def alias(self, name: str, tokenizer: str) -> ServedTokenizer:
+        """Makes a name mean what another name, or a digest, means now."""
+        return self.send(records.alias(name, tokenizer))
+
+    def remove_alias(self, name: str) -> None:
+        self.send(records.remove_alias(name))
+
+    def usage(self) -> Usage:
+        return self.send(records.usage())
+
+    def tenants(self) -> list[Tenant]:
+        """This and what follows needs the key of an admin."""
+        return self.send(records.tenants())
+
+    def tenant(self, name: str) -> Tenant:
+        return self.send(records.tenant(name))
+
+    def put_tenant(
+        self, name: str, limits: Mapping[str, Any] | None = None, *, disabled: bool | None = None
+    ) -> Tenant:
+        """Makes a tenant, or changes one: what is not said stays as it is."""
+        return self.send(records.add_tenant(name, limits or {}, disabled))
+
+    def remove_tenant(self, name: str) -> None:
+        self.send(records.remove_tenant(name))
+
+    def make_key(self, tenant: str, *, keep_old_seconds: float | None = None) -> NewKey:
+        """Never asked for twice: if the answer is lost, remove the key that nobody knows."""
+        return self.send(records.make_key(tenant, keep_old_seconds))
+
+    def remove_key(self, tenant: str, id: str) -> None:
+        self.send(records.remove_key(tenant, id))
+
+    def send(self, call: Call[T], deadline: float | None = None) -> T:
+        """A call with all its attempts."""
+        settings = self.settings
+        attempts = Attempts(call, settings.retries, deadline or settings.deadline)
+        while True:
+            try:
+                answer = self._once(call, attempts)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                attempts.remaining()
+                if not is_lost(error):
+                    raise error_from(error) from error
+                wait: float | None = attempts.lost(error_from(error))
+            else:
+                wait = attempts.answered(answer)
+            if wait is None:
+                return call.read(answer)
+            time.sleep(wait)
+
+    def _once(self, call: Call[Any], attempts: Attempts) -> Answer:
+        client = self._connections()
+        request = client.build_request(**self.settings.request(call, attempts.remaining()))
+        response = client.send(request, stream=True)
+        try:
+            parts = []
+            # An answer that drips has an end, too.
+            for part in response.iter_bytes():
+                attempts.remaining()
+                parts.append(part)
+        finally:
+            response.close()
+        return answer_of(response, b"".join(parts))
+
+    def _connections(self) -> httpx.Client:
+        client = self._http
+        if client is None:
+            raise TokenizerClosed("this client is closed", source=self.url)
+        if os.getpid() != self._process:
+            # Those of the parent: two processes would read each other's answers.
+            client = self._http = httpx.Client(**self.settings.for_client())
+            self._process = os.getpid()
+        return client
+
+    def close(self) -> None:
+        """Closing twice is fine."""
+        client, self._http = self._http, None
+        if client is not None and os.getpid() == self._process:
+            client.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._http is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.url}{' (closed)' if self.closed else ''}>"

@@ -1,0 +1,206 @@
+"""Many streams over one WebSocket: a message for each step, and no request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from .._ids import as_list
+from ..errors import BackendUnavailable, InvalidArgument, TokenizerError
+from .address import check_name, path_of
+from .call import document, field_of
+from .errors import BadAnswer, ConnectionFailed, error_of
+from .events import How, matched, open_fields, stop_fields
+
+if TYPE_CHECKING:
+    from .._ids import Ids
+    from ..stop import Matched, StopSequenceConfig
+    from .http import Settings
+
+__all__ = ["SocketStream", "Streams"]
+
+# What a server may send in one message; texts of steps are far below.
+_MOST_BYTES: Final = 16 << 20
+
+
+class Streams:
+    """`async with tok.streams() as streams: stream = await streams.open()`
+
+    A connection that is lost takes its streams with it: what must go on, goes over requests with
+    their `state`.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        self._settings = settings
+        self._url = settings.address.sockets + path_of("tokenizers", check_name(name), "stream")
+        self._socket: Any = None
+        self._reader: asyncio.Task[None] | None = None
+        self._streams: dict[str, SocketStream] = {}
+        self._next = 0
+        self._over: TokenizerError | None = None
+
+    async def open(
+        self,
+        prompt_ids: Ids = (),
+        skip_special_tokens: bool = True,
+        *,
+        stops: StopSequenceConfig | None = None,
+        eos_token_ids: Iterable[int] | None = None,
+        byte_runs: str = "exact",
+        unknown_id: str | None = None,
+    ) -> SocketStream:
+        """A new stream. With `stops` it ends at one, and `.matched` says which."""
+        eos = None if eos_token_ids is None else tuple(eos_token_ids)
+        how = How(
+            tuple(as_list(prompt_ids)),
+            skip_special_tokens,
+            byte_runs,
+            unknown_id,
+            None if stops is None else stop_fields(stops, eos),
+        )
+        name = str(self._next)
+        self._next += 1
+        stream = self._streams[name] = SocketStream(self, name)
+        await self.send({"stream": name, "open": True, **open_fields(how)})
+        return stream
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if self._over is not None:
+            raise self._over
+        if self._socket is None:
+            raise InvalidArgument("not connected", hint="async with tok.streams() as streams: ...")
+        import websockets
+
+        try:
+            await self._socket.send(document(message).decode())
+        except websockets.ConnectionClosed as error:
+            raise ConnectionFailed(_said(error)) from error
+
+    async def _read(self) -> None:
+        import websockets
+
+        over: TokenizerError
+        try:
+            async for message in self._socket:
+                self._hand_out(message)
+            over = ConnectionFailed("the server closed the connection")
+        except websockets.ConnectionClosed as error:
+            over = ConnectionFailed(_said(error))
+        except TokenizerError as error:
+            over = error
+        self._over = over
+        for stream in self._streams.values():
+            stream.fail(over)
+
+    def _hand_out(self, message: str | bytes) -> None:
+        try:
+            event = json.loads(message)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            raise BadAnswer("a message that is no JSON object")
+        name = event.get("stream")
+        if isinstance(event.get("error"), dict):
+            error = error_of(200, {}, json.dumps(event).encode())
+            if name is None:
+                raise error
+            self._failed(name, error)
+            return
+        stream = self._streams.get(name) if isinstance(name, str) else None
+        if stream is None:
+            # Of a stream that is over here: it was on its way.
+            return
+        if event.get("text") is not None:
+            stream.put(field_of(event, "text", str))
+        if event.get("stopped") is not None:
+            stream.matched = matched(field_of(event, "stopped", dict))
+        if event.get("stopped") is not None or event.get("ended"):
+            self._streams.pop(stream.name, None)
+            stream.end()
+
+    def _failed(self, name: object, error: TokenizerError) -> None:
+        stream = self._streams.pop(name, None) if isinstance(name, str) else None
+        if stream is not None:
+            stream.fail(error)
+
+    async def __aenter__(self) -> Self:
+        try:
+            from websockets.asyncio.client import connect
+            from websockets.exceptions import InvalidHandshake, InvalidStatus
+        except ImportError as error:
+            raise BackendUnavailable(
+                "the package websockets is not installed", hint="Run: pip install websockets"
+            ) from error
+        settings = self._settings
+        more: dict[str, Any] = {}
+        if self._url.startswith("wss:") and settings.verify is not True:
+            more["ssl"] = settings.verify
+        try:
+            self._socket = await connect(
+                self._url,
+                additional_headers=settings.key.headers(),
+                max_size=_MOST_BYTES,
+                open_timeout=settings.deadline,
+                compression=None,
+                **more,
+            )
+        except InvalidStatus as error:
+            answer = error.response
+            headers = {name.lower(): value for name, value in answer.headers.raw_items()}
+            raise error_of(answer.status_code, headers, bytes(answer.body or b"")) from None
+        except (InvalidHandshake, OSError) as error:
+            raise ConnectionFailed(f"no WebSocket: {error}") from error
+        self._reader = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._socket.close()
+        if self._reader is not None:
+            await self._reader
+
+
+class SocketStream:
+    """`await stream.send(ids)`, and `async for text in stream`. `finish()` says that no more ids
+    come; the iteration ends when all text has come, or at a stop."""
+
+    def __init__(self, streams: Streams, name: str) -> None:
+        self._streams = streams
+        self.name = name
+        self.matched: Matched | None = None
+        """What stopped the text, if something did."""
+        self._events: asyncio.Queue[str | TokenizerError | None] = asyncio.Queue()
+        self._over = False
+
+    async def send(self, ids: Ids) -> None:
+        if not self._over:
+            await self._streams.send({"stream": self.name, "ids": as_list(ids)})
+
+    async def finish(self) -> None:
+        if not self._over:
+            await self._streams.send({"stream": self.name, "finish": True})
+
+    def put(self, text: str) -> None:
+        self._events.put_nowait(text)
+
+    def end(self) -> None:
+        self._over = True
+        self._events.put_nowait(None)
+
+    def fail(self, error: TokenizerError) -> None:
+        self._over = True
+        self._events.put_nowait(error)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while True:
+            event = await self._events.get()
+            if event is None:
+                return
+            if isinstance(event, TokenizerError):
+                raise event
+            yield event
+
+
+def _said(error: Exception) -> str:
+    return f"the connection of the WebSocket is lost: {error}"

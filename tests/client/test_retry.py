@@ -1,0 +1,273 @@
+"""What is asked again, when, and what never is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from pywasmtok import DeadlineExceeded, InvalidArgument, TokenizerError
+from pywasmtok.client import BadAnswer, Client, ConnectionFailed, RemoteError, RemoteTimeout
+from pywasmtok.client.answers import nothing
+from pywasmtok.client.call import Answer, Call
+from pywasmtok.client.retry import Attempts, Retries
+from pywasmtok.tenants.errors import Overloaded, TooManyRequests
+
+KEY = "pwt_0123456789"
+JSON = {"content-type": "application/json"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def now(self) -> float:
+        return self.time
+
+
+def refusal(status: int, kind: str, headers: dict[str, str] | None = None, **more: Any) -> Answer:
+    body = json.dumps({"error": {"kind": kind, "message": "no", **more}}).encode()
+    return Answer(status, {"content-type": "application/json", **(headers or {})}, body)
+
+
+def attempts(deadline: float = 60.0, chance: float = 0.0, **call: Any) -> tuple[Attempts, Clock]:
+    clock = Clock()
+    asked: Call[None] = Call("POST", "/x", nothing, **call)
+    made = Attempts(asked, Retries(), deadline, now=clock.now, chance=lambda: chance)
+    return made, clock
+
+
+def test_an_answer_is_an_answer() -> None:
+    assert attempts()[0].answered(Answer(200, {}, b"")) is None
+
+
+def test_waits_double_up_to_the_longest_and_vary_by_half() -> None:
+    for chance, factor in ((0.0, 1.0), (1.0, 0.5)):
+        turns, _ = attempts(chance=chance)
+        waits = [turns.lost(ConnectionFailed("gone")) for _ in range(4)]
+        assert waits == [0.1 * factor, 0.2 * factor, 0.4 * factor, 0.8 * factor]
+        with pytest.raises(ConnectionFailed):
+            turns.lost(ConnectionFailed("gone"))
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_server_says_how_long(status: int) -> None:
+    kind = "too_many_requests" if status == 429 else "overloaded"
+    turns, _ = attempts()
+    assert turns.answered(refusal(status, kind, retry_after=2.5)) == 2.5
+    assert turns.answered(refusal(status, kind, {"retry-after": "3"})) == 3.0
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=9), usegmt=True)
+    waits = turns.answered(refusal(status, kind, {"retry-after": later}))
+    assert waits is not None
+    assert 5 < waits <= 9
+    assert turns.answered(refusal(status, kind, {"retry-after": "soon"})) == 0.8
+
+
+def test_a_wait_that_passes_the_deadline_is_an_error_now() -> None:
+    turns, clock = attempts(deadline=10)
+    with pytest.raises(TooManyRequests) as caught:
+        turns.answered(refusal(429, "too_many_requests", retry_after=30.0, limit=5, asked=6))
+    assert (caught.value.retry_after, caught.value.limit, caught.value.asked) == (30.0, 5, 6)
+    clock.time += 10
+    with pytest.raises(RemoteTimeout) as late:
+        turns.remaining()
+    assert isinstance(late.value, DeadlineExceeded | TimeoutError)
+    assert late.value.limit == 10
+
+
+def test_what_does_more_when_done_twice_is_never_done_twice() -> None:
+    turns, _ = attempts(repeatable=False)
+    with pytest.raises(ConnectionFailed):
+        turns.lost(ConnectionFailed("gone"))
+    with pytest.raises(Overloaded):
+        turns.answered(refusal(503, "overloaded", retry_after=0.1))
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, "bad_request"), (504, "deadline_exceeded")])
+def test_other_errors_are_not_asked_again(status: int, kind: str) -> None:
+    with pytest.raises(TokenizerError) as caught:
+        attempts()[0].answered(refusal(status, kind))
+    assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize("wrong", [{"most": -1}, {"most": True}, {"first": 0}, {"longest": "1"}])
+def test_retries_that_make_no_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument):
+        Retries(**wrong)
+
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def client(handler: Handler, **how: Any) -> Client:
+    retries = Retries(first=0.001, longest=0.001)
+    return Client(
+        "http://test", key=KEY, retries=retries, transport=httpx.MockTransport(handler), **how
+    )
+
+
+def failing(*outcomes: Exception | httpx.Response) -> tuple[Handler, list[httpx.Request]]:
+    asked: list[httpx.Request] = []
+    left: Iterator[Exception | httpx.Response] = iter(outcomes)
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        outcome = next(left)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return handler, asked
+
+
+def found(**fields: Any) -> httpx.Response:
+    return httpx.Response(200, json={"tokenizers": [], **fields})
+
+
+def test_lost_connections_are_made_again() -> None:
+    handler, asked = failing(
+        httpx.ConnectError("refused"),
+        httpx.RemoteProtocolError("broke off"),
+        httpx.ReadError("reset"),
+        httpx.Response(503, json={"error": {"kind": "draining", "message": "bye"}}),
+        found(),
+    )
+    with client(handler) as one:
+        assert one.tokenizers() == []
+    assert len(asked) == 5
+    assert {request.headers["authorization"] for request in asked} == {f"Bearer {KEY}"}
+
+
+def test_a_key_is_made_once() -> None:
+    handler, asked = failing(httpx.ReadError("reset"), found())
+    with client(handler) as one, pytest.raises(ConnectionFailed):
+        one.make_key("acme")
+    assert len(asked) == 1
+
+
+def test_an_answer_that_is_late_is_not_asked_for_twice() -> None:
+    handler, asked = failing(httpx.ReadTimeout("late"), found())
+    with client(handler) as one, pytest.raises(RemoteTimeout):
+        one.tokenizers()
+    assert len(asked) == 1
+
+
+def test_a_certificate_that_is_wrong_stays_wrong() -> None:
+    import ssl
+
+    wrong = httpx.ConnectError("certificate verify failed")
+    wrong.__cause__ = ssl.SSLCertVerificationError("self-signed certificate")
+    handler, asked = failing(wrong, found())
+    with client(handler) as one, pytest.raises(ConnectionFailed, match="certificate"):
+        one.tokenizers()
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (httpx.Response(200, text="<html>"), "expected application/json, not text/plain"),
+        (httpx.Response(200, json=[]), "no JSON object"),
+        (httpx.Response(200, json={"tokenizers": [1]}), "objects"),
+        (httpx.Response(200, json={"tokenizers": [{"name": 1}]}), "'name' that is str"),
+        (
+            httpx.Response(200, content=b"[" * 100_000, headers=JSON),
+            "no JSON",
+        ),
+    ],
+)
+def test_answers_of_something_else(answer: httpx.Response, said: str) -> None:
+    handler, _ = failing(answer)
+    with client(handler) as one, pytest.raises(BadAnswer, match=said):
+        one.tokenizers()
+
+
+def test_redirections_are_not_followed_and_proxies_are_shown() -> None:
+    elsewhere = httpx.Response(302, headers={"location": "http://evil/"})
+    handler, asked = failing(elsewhere, httpx.Response(404, text="nginx\x1b[31m"))
+    with client(handler) as one:
+        with pytest.raises(RemoteError, match="answered 302 to http://evil/"):
+            one.tokenizers()
+        with pytest.raises(RemoteError) as caught:
+            one.tokenizers()
+    assert caught.value.status == 404
+    assert "nginx" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert len(asked) == 2
+
+
+def test_ids_that_do_not_add_up() -> None:
+    octets = {"content-type": "application/octet-stream"}
+    for content in (b"123", b"\1\0\0\0" * 3, b"\2\0\0\0" + b"\1\0\0\0" * 2):
+        handler, _ = failing(httpx.Response(200, content=content, headers=octets))
+        with client(handler) as one, pytest.raises(BadAnswer):
+            one.tokenizer("demo").encode_batch(["a", "b"])
+
+
+def test_unknown_kinds_keep_what_they_say() -> None:
+    said = {"error": {"kind": "of_tomorrow", "message": "new", "hint": "update", "limit": True}}
+    handler, _ = failing(httpx.Response(418, json=said))
+    with client(handler) as one, pytest.raises(RemoteError) as caught:
+        one.tokenizers()
+    assert (caught.value.kind, caught.value.status, caught.value.hint) == (
+        "of_tomorrow",
+        418,
+        "update",
+    )
+
+
+def test_keys_are_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    handler, _ = failing(*[httpx.ConnectError("refused")] * 5)
+    with client(handler) as one:
+        shown = [repr(one), repr(one.settings), repr(one.tokenizer("demo")), str(vars(one))]
+        with pytest.raises(ConnectionFailed) as caught:
+            one.tokenizers()
+    shown += [str(caught.value), repr(caught.value), repr(caught.value.__cause__)]
+    with pytest.raises(InvalidArgument) as refused:
+        Client("http://test", key=KEY + "\n")
+    shown.append(str(refused.value))
+    monkeypatch.setenv("PYWASMTOK_API_KEY", KEY + " ")
+    with pytest.raises(InvalidArgument) as also:
+        Client("http://test")
+    shown.append(str(also.value))
+    assert not any(KEY in text for text in shown)
+
+
+def test_a_new_key_is_told_and_not_shown() -> None:
+    handler, _ = failing(httpx.Response(200, json={"id": "k1", "key": KEY}))
+    with client(handler) as one:
+        made = one.make_key("acme")
+    assert made.key == KEY
+    assert KEY not in repr(made)
+
+
+def test_without_httpx_it_says_what_to_install() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.modules['httpx'] = None\n"
+        "import pywasmtok\n"
+        "try:\n    pywasmtok.create_tokenizer('http://127.0.0.1:1/demo')\n"
+        "except pywasmtok.BackendUnavailable as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'pywasmtok[client]'" in done.stdout
+
+
+def test_the_client_needs_nothing_of_the_server() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.modules['msgspec'] = sys.modules['starlette'] = None\n"
+        "import pywasmtok.client\n"
+        "print('wasmtime' in sys.modules, 'websockets' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1] == "False"

@@ -1,0 +1,330 @@
+"""Hostile tenants, one of each kind. Each act ends in an outcome; which are a contained fault, and
+which are a failure of the server, is said here and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import lzma
+import random
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Final
+
+from .http1 import Answer, Connection, Gone, head
+
+__all__ = ["CONTAINED", "KINDS", "Attacker", "attack", "demo"]
+
+# Outcomes. Refused: typed, with a status below. Closed: by the server, without an answer. Left: by
+# us, and nobody waits. Served: it was harmless. Failed: nothing that a request may cause.
+REFUSED, CLOSED, LEFT, SERVED, FAILED = "refused", "closed", "left", "served", "failed"
+CONTAINED: Final = (REFUSED, CLOSED, LEFT)
+
+_OCTETS: Final = "application/octet-stream"
+_JSON: Final = "application/json"
+_API: Final = "/api/v1/tokenizers"
+
+
+@dataclass
+class Attacker:
+    kind: str
+    host: str
+    port: int
+    key: str
+    chance: random.Random = field(default_factory=random.Random)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    details: Counter[str] = field(default_factory=Counter)
+    """Statuses and kinds of errors."""
+
+    def connection(self) -> Connection:
+        return Connection(self.host, self.port)
+
+    def note(self, outcome: str, detail: str) -> None:
+        self.outcomes[outcome] += 1
+        self.details[detail] += 1
+
+    def note_answer(self, answer: Answer) -> None:
+        kind = _kind_of(answer.body)
+        if answer.status < 400:
+            self.note(SERVED, str(answer.status))
+        elif answer.status == 500 or (kind is None and answer.status not in (400, 431)):
+            self.note(FAILED, f"{answer.status} {answer.body[:60]!r}")
+        else:
+            self.note(REFUSED, f"{answer.status} {kind or ''}".strip())
+
+    async def ask(self, method: str, path: str, body: bytes, **headers: str) -> None:
+        connection = self.connection()
+        try:
+            request = head(method, path, self.key, len(body), connection="close", **headers)
+            self.note_answer(await connection.ask(request + body))
+        finally:
+            connection.drop()
+
+    async def ask_json(self, path: str, body: Any) -> None:
+        await self.ask("POST", _API + path, json.dumps(body).encode(), content_type=_JSON)
+
+
+def _kind_of(body: bytes) -> str | None:
+    try:
+        said = json.loads(body)["error"]
+        return str(said["kind"]) if isinstance(said, dict) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+# The kinds. The first act of some is an upload.
+
+
+def _ranks() -> bytes:
+    lines = (f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
+    return "".join(lines).encode()
+
+
+async def spinning_pattern(attacker: Attacker) -> None:
+    """A pattern that needs as many steps as it may on each text."""
+    if not attacker.outcomes:
+        query = "?pattern=(a%2B)%2B%24"
+        await attacker.ask("PUT", f"{_API}/spin{query}", _ranks(), content_type=_OCTETS)
+    await attacker.ask_json("/spin/encode", {"text": "a" * 20_000 + "!"})
+
+
+async def large_word(attacker: Attacker) -> None:
+    """64 MB without a place to cut: refused by its length. And as much as is taken."""
+    if attacker.chance.random() < 0.2:
+        await attacker.ask_json("/demo/encode", {"text": "a" * ((4 << 20) - 1)})
+    else:
+        await _announced(attacker, 64 << 20)
+
+
+async def template_bomb(attacker: Attacker) -> None:
+    template = attacker.chance.choice(
+        (
+            "{% for i in range(100000000) %}x{% endfor %}",
+            "{% for i in range(9999) %}{% for j in range(9999) %}{{ i }}{% endfor %}{% endfor %}",
+            "{{ 'x' * 1000000000 }}",
+            "{% set ns = namespace(x='x') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}"
+            "{% endfor %}{{ ns.x }}",
+            "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+            "{{" + "(" * 5000 + "1" + ")" * 5000 + "}}",
+            "{% if " + " or ".join(["x"] * 5000) + " %}{% endif %}",
+            "{{ raise_exception('a' * 100) }}",
+        )
+    )
+    asked = {"messages": [{"role": "user", "content": "x"}], "chat_template": template}
+    await attacker.ask_json(f"/demo/chat/{attacker.chance.choice(('render', 'encode'))}", asked)
+
+
+def demo() -> bytes:
+    """The file of the built-in tokenizer."""
+    packed = files("pywasmtok").joinpath("data", "demo.tokenizer.json.xz").read_bytes()
+    return lzma.decompress(packed)
+
+
+async def malformed_upload(attacker: Attacker) -> None:
+    chance = attacker.chance
+    body = chance.choice(_MALFORMED)
+    if body is _WHOLE:
+        cut = bytearray(_WHOLE)
+        for _ in range(8):
+            cut[chance.randrange(len(cut))] = chance.randrange(256)
+        body = bytes(cut[: chance.randrange(len(cut))])
+    await attacker.ask("PUT", f"{_API}/bad", body, content_type=_OCTETS)
+
+
+async def oversize_body(attacker: Attacker) -> None:
+    """Announced, or not announced and without an end."""
+    if attacker.chance.random() < 0.5:
+        await _announced(attacker, attacker.chance.choice((1 << 30, 1 << 40, 2**63)))
+        return
+    connection = attacker.connection()
+    try:
+        chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+        start = head(
+            "POST", f"{_API}/demo/encode", attacker.key, None, transfer_encoding="chunked",
+            content_type=_JSON,
+        )  # fmt: skip
+        await connection.send(start)
+        for _ in range(200):
+            await connection.send(chunk)
+        await _read(attacker, connection)
+    finally:
+        connection.drop()
+
+
+async def slow_body(attacker: Attacker) -> None:
+    """A byte now and then. Many are under way at once."""
+    connection = attacker.connection()
+    try:
+        await connection.send(
+            head("POST", f"{_API}/demo/encode", attacker.key, 1_000_000, content_type=_JSON)
+        )
+        waiting = asyncio.create_task(_read(attacker, connection))
+        while not waiting.done():
+            await connection.send(b" ")
+            await asyncio.wait([waiting], timeout=0.5)
+        await waiting
+    finally:
+        connection.drop()
+
+
+async def json_depth(attacker: Attacker) -> None:
+    depth = attacker.chance.choice((65, 1000, 1_000_000))
+    opening = attacker.chance.choice((b"[", b'{"a":'))
+    await attacker.ask(
+        "POST", f"{_API}/demo/chat/render", b'{"messages":' + opening * depth, content_type=_JSON
+    )
+
+
+async def header_flood(attacker: Attacker) -> None:
+    connection = attacker.connection()
+    try:
+        await connection.send(b"GET /health HTTP/1.1\r\nhost: localhost\r\n")
+        line = attacker.chance.choice((b"x: y\r\n" * 1000, b"x: " + b"y" * 8192 + b"\r\n"))
+        for _ in range(64):
+            await connection.send(line)
+        await _read(attacker, connection)
+    finally:
+        connection.drop()
+
+
+async def socket_flood(attacker: Attacker) -> None:
+    """Streams that nobody finishes, messages that say nothing, ids that are none."""
+    from websockets.asyncio.client import connect
+    from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+    headers = {"authorization": f"Bearer {attacker.key}"}
+    url = f"ws://{attacker.host}:{attacker.port}{_API}/demo/stream"
+    messages = [
+        "[" * 1000,
+        "{}",
+        '{"stream": "none", "ids": [1]}',
+        '{"stream": "s", "open": true, "ids": [-1]}',
+        '{"stream": "s", "open": 1}',
+    ]
+    try:
+        async with connect(url, additional_headers=headers, compression=None) as socket:
+            for _ in range(10):
+                message = attacker.chance.choice(messages)
+                await socket.send(message)
+                event = json.loads(await asyncio.wait_for(socket.recv(), 30))
+                said = event.get("error")
+                attacker.note(REFUSED if said else SERVED, said["kind"] if said else "event")
+            for number in range(300):
+                await socket.send(json.dumps({"stream": str(number), "open": True, "ids": [1]}))
+            for _ in range(300):
+                event = json.loads(await asyncio.wait_for(socket.recv(), 30))
+                said = event.get("error")
+                attacker.note(REFUSED if said else SERVED, said["kind"] if said else "event")
+            await socket.send("x" * (2 << 20))
+            await asyncio.wait_for(socket.recv(), 30)
+    except (ConnectionClosed, InvalidHandshake, OSError, TimeoutError) as error:
+        attacker.note(CLOSED, type(error).__name__)
+
+
+async def key_guessing(attacker: Attacker) -> None:
+    connection = attacker.connection()
+    try:
+        for _ in range(5):
+            guess = attacker.chance.choice(
+                ("pwt_" + secrets.token_urlsafe(32), "", "x" * 4000, attacker.key[:-1])
+            )
+            attacker.note_answer(await connection.ask(head("GET", "/api/v1/usage", guess, None)))
+    finally:
+        connection.drop()
+
+
+async def abandoned(attacker: Attacker) -> None:
+    """Asks for much, and leaves."""
+    body = json.dumps({"text": "naïve 🌶 text, " * 50_000}).encode()
+    connection = attacker.connection()
+    try:
+        await connection.send(
+            head("POST", f"{_API}/demo/encode", attacker.key, len(body), content_type=_JSON) + body
+        )
+        await asyncio.sleep(attacker.chance.random() * 0.05)
+    finally:
+        connection.drop()
+    attacker.note(LEFT, "left")
+
+
+async def _announced(attacker: Attacker, length: int) -> None:
+    """Only announced: a server that waits for it waits in vain."""
+    connection = attacker.connection()
+    try:
+        start = head("POST", f"{_API}/demo/encode", attacker.key, length, content_type=_JSON)
+        await connection.send(start + b'{"text": "')
+        await _read(attacker, connection)
+    finally:
+        connection.drop()
+
+
+async def _read(attacker: Attacker, connection: Connection) -> None:
+    try:
+        async with asyncio.timeout(60):
+            attacker.note_answer(await connection.read())
+    except (OSError, EOFError, ValueError, IndexError) as error:
+        attacker.note(CLOSED, type(error).__name__)
+
+
+_WHOLE: Final = demo()
+_MALFORMED: Final = (
+    _WHOLE,
+    _WHOLE,
+    _WHOLE,
+    b"",
+    b"GGUF" + b"\xff" * 1000,
+    b"GGUF\x03\x00\x00\x00" + b"\xff" * 64,
+    b"[" * 1_000_000,
+    b'{"version":"1.0","model":{"type":"BPE","vocab":' + b'{"a":' * 100_000,
+    b"\x0a" + b"\xff\xff\xff\xff\x0f" * 1000,
+    b'{"model":{"type":"Unigram","vocab":[["a",1e308]]}}',
+    b"\x1f\x8b\x08" + b"\x00" * 100,
+    b"YWFh 1\nYQ== 99999999999999999999\n",
+)
+
+Act = Callable[[Attacker], Awaitable[None]]
+
+KINDS: Final[dict[str, tuple[Act, int, float]]] = {
+    # What it does, how many at once, and its share of the acts that are begun each second.
+    "spinning-pattern": (spinning_pattern, 8, 1.0),
+    "large-word": (large_word, 4, 1.0),
+    "template-bomb": (template_bomb, 8, 1.0),
+    "malformed-upload": (malformed_upload, 8, 1.0),
+    "oversize-body": (oversize_body, 4, 1.0),
+    "slow-body": (slow_body, 64, 1.0),
+    "json-depth": (json_depth, 8, 1.0),
+    "header-flood": (header_flood, 8, 1.0),
+    "socket-flood": (socket_flood, 2, 0.05),
+    "key-guessing": (key_guessing, 8, 4.0),
+    "abandoned": (abandoned, 8, 1.0),
+}
+
+
+async def attack(attacker: Attacker, rate: float, until: Callable[[], bool]) -> None:
+    """`rate` acts a second, as far as so many are not under way already."""
+    act, most, share = KINDS[attacker.kind]
+    under_way: set[asyncio.Task[None]] = set()
+    if attacker.kind == "spinning-pattern":
+        await _guarded(act, attacker)
+    while not until():
+        if len(under_way) < most:
+            task = asyncio.create_task(_guarded(act, attacker))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+        await asyncio.sleep(1 / (rate * share))
+    for task in list(under_way):
+        task.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def _guarded(act: Act, attacker: Attacker) -> None:
+    try:
+        await act(attacker)
+    except (Gone, OSError) as error:
+        attacker.note(CLOSED, type(error).__name__)
+    except TimeoutError:
+        attacker.note(FAILED, "no answer in time")

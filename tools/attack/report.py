@@ -1,0 +1,150 @@
+"""The record of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .good import Good, fairness, percentile
+
+__all__ = ["Part", "Record", "part_of"]
+
+
+@dataclass
+class Part:
+    """What the good tenants saw in a part of the run; times in milliseconds."""
+
+    seconds: float
+    answers: int
+    wrong: int
+    refused: dict[str, int]
+    lost: int
+    p50: float
+    p99: float
+    longest: float
+    jain: float
+    examples: list[str] = field(default_factory=list)
+    """Of wrong answers."""
+
+
+def part_of(tenants: Sequence[Good], seconds: float) -> Part:
+    times = [1000 * one for tenant in tenants for one in tenant.seconds]
+    wrong = [said for tenant in tenants for said in tenant.wrong]
+    return Part(
+        seconds=seconds,
+        answers=sum(tenant.right for tenant in tenants),
+        wrong=len(wrong),
+        refused=dict(Counter(str(code) for tenant in tenants for code in tenant.refused)),
+        lost=sum(tenant.lost for tenant in tenants),
+        p50=percentile(times, 0.5),
+        p99=percentile(times, 0.99),
+        longest=max(times, default=float("nan")),
+        jain=fairness([tenant.right for tenant in tenants]),
+        examples=wrong[:5],
+    )
+
+
+@dataclass
+class Record:
+    tenants: int
+    pace: float
+    rate: float
+    rounds: int
+    """Of what is compared, in turns: alone, beside hostile ones, without a pause."""
+    alone: Part
+    beside: Part
+    shares: Part
+    """Good tenants that ask without a pause, beside the hostile ones."""
+    hostile: Mapping[str, Any]
+    deaths: int
+    internal_errors: list[str]
+    load_before: float | None
+    """Of the machine, in the minute before the first round; `load_after`, in the last one."""
+    load_after: float | None
+    machine: str = field(default_factory=platform.platform)
+    python: str = field(default_factory=platform.python_version)
+    processors: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+    @property
+    def contained(self) -> int:
+        return sum(one["contained"] for one in self.hostile.values())
+
+    @property
+    def failed(self) -> int:
+        return sum(one["outcomes"].get("failed", 0) for one in self.hostile.values())
+
+    @property
+    def wrong(self) -> int:
+        return self.alone.wrong + self.beside.wrong + self.shares.wrong
+
+    @property
+    def slower(self) -> float:
+        return self.beside.p99 / self.alone.p99
+
+    def problems(self) -> list[str]:
+        """What may never be, whatever the machine."""
+        found = []
+        if self.deaths:
+            found.append(f"the server died {self.deaths} times")
+        if self.wrong:
+            found.append(f"{self.wrong} wrong answers")
+        if self.failed:
+            found.append(f"{self.failed} requests failed in a way that no request may")
+        if self.internal_errors:
+            found.append(f"{len(self.internal_errors)} internal errors in the log")
+        return found
+
+    def as_json(self) -> str:
+        return json.dumps(
+            {**asdict(self), "contained": self.contained, "p99 beside / alone": self.slower},
+            indent=1,
+        )
+
+    def as_markdown(self) -> str:
+        rows = [
+            "| good tenants | seconds | right | wrong | refused | lost | p50 ms | p99 ms | most | "
+            "Jain |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        for name, part in (
+            (f"alone, {self.pace:g} calls/s each", self.alone),
+            ("the same beside hostile ones", self.beside),
+            ("without a pause, beside hostile ones", self.shares),
+        ):
+            refused = sum(part.refused.values())
+            rows.append(
+                f"| {name} | {part.seconds:.0f} | {part.answers} | {part.wrong} | {refused} | "
+                f"{part.lost} | {part.p50:.2f} | {part.p99:.2f} | {part.longest:.0f} | "
+                f"{part.jain:.3f} |"
+            )
+        rows += [
+            "",
+            "| hostile tenant | contained | served | failed | mostly |",
+            "|---|---|---|---|---|",
+        ]
+        for kind, one in self.hostile.items():
+            outcomes = one["outcomes"]
+            mostly = ", ".join(
+                f"{name} ({count})" for name, count in list(one["details"].items())[:3]
+            )
+            rows.append(
+                f"| {kind} | {one['contained']} | {outcomes.get('served', 0)} | "
+                f"{outcomes.get('failed', 0)} | {mostly} |"
+            )
+        summary = (
+            f"{self.contained} contained faults, {self.wrong} wrong answers, {self.deaths} deaths; "
+            f"p99 of good tenants {self.slower:.2f} times that alone, Jain's index "
+            f"{self.shares.jain:.3f}; {self.tenants} good and {len(self.hostile)} hostile tenants."
+        )
+        loads = [f"{one:.1f}" for one in (self.load_before, self.load_after) if one is not None]
+        where = (
+            f"{self.rounds} rounds; {self.machine}, {self.processors} processors, Python "
+            f"{self.python}; load of the machine before and in the last minute: "
+            f"{' and '.join(loads) or 'unknown'}"
+        )
+        return "\n".join([summary, "", *rows, "", where, ""])
