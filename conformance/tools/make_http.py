@@ -102,7 +102,10 @@ class Reference:
         return list(self.tok.encode(text, add_special_tokens=special).ids)
 
     def names(self, ids: list[int]) -> list[str]:
-        return [self.tok.id_to_token(one) for one in ids]
+        return [self.name(one) for one in ids]
+
+    def name(self, one: int) -> str:
+        return str(self.tok.id_to_token(one))
 
     def decoded(self, ids: list[int], skip: bool) -> str:
         return str(self.tok.decode(ids, skip_special_tokens=skip))
@@ -110,12 +113,12 @@ class Reference:
     def chat(self, messages: list[dict[str, str]], prompt: bool) -> str:
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
         template = environment.from_string(TEMPLATE)
-        return template.render(messages=messages, add_generation_prompt=prompt)
+        return str(template.render(messages=messages, add_generation_prompt=prompt))
 
     def piece(self, one: int) -> bytes:
-        name = self.tok.id_to_token(one)
+        name = self.name(one)
         if name.startswith("<") and one > 255:
-            return str(name).encode()
+            return name.encode()
         return bytes(self.bytes_of[character] for character in name)
 
     def spans(self, text: str, special: bool) -> list[dict[str, Any]]:
@@ -166,9 +169,9 @@ def vllm(ref: Reference) -> Iterator[Case]:
     named = {"prompt": TEXTS[3], "return_token_strs": True, "messages": None}
     yield post("/tokenize", named, 200, answer(TEXTS[3], True, True))
     for prompt in (None, True, False):
-        body = {"model": "m", "messages": CHAT, "add_generation_prompt": prompt}
-        if prompt is None:
-            del body["add_generation_prompt"]
+        body: dict[str, Any] = {"model": "m", "messages": CHAT}
+        if prompt is not None:
+            body["add_generation_prompt"] = prompt
         yield post("/tokenize", body, 200, answer(ref.chat(CHAT, prompt is not False), False))
     body = {"messages": CHAT, "add_special_tokens": True, "return_token_strs": True}
     yield post("/tokenize", body, 200, answer(ref.chat(CHAT, True), True, True))
@@ -195,8 +198,9 @@ def vllm(ref: Reference) -> Iterator[Case]:
 
 def sglang(ref: Reference) -> Iterator[Case]:
     text = TEXTS[3]
-    for body in ({"prompt": text}, {"prompt": text, "add_special_tokens": False}):
-        ids = ref.ids(text, body.get("add_special_tokens", True))
+    for more, special in (({}, True), ({"add_special_tokens": False}, False)):
+        body = {"prompt": text, **more}
+        ids = ref.ids(text, special)
         answer = {"tokens": ids, "count": len(ids), "max_model_len": LENGTH}
         yield post("/v1/tokenize", body, 200, answer)
         # The path and the request are vLLM's, too, whose answer has one key more.
@@ -210,11 +214,10 @@ def sglang(ref: Reference) -> Iterator[Case]:
         empty = {"tokens": [], "count": [], "max_model_len": LENGTH}
         yield post(path, {"prompt": []}, 200, empty)
     for path in ("/v1/detokenize", "/detokenize"):
-        for ids in IDS:
-            some = list(ids)
+        for some in map(list, IDS):
             yield post(path, {"tokens": some}, 200, {"text": ref.decoded(some, True)})
-            body = {"tokens": some, "skip_special_tokens": False}
-            yield post(path, body, 200, {"text": ref.decoded(some, False)})
+            kept = {"tokens": some, "skip_special_tokens": False}
+            yield post(path, kept, 200, {"text": ref.decoded(some, False)})
         lists = [list(ids) for ids in IDS]
         texts = [ref.decoded(ids, True) for ids in lists]
         yield post(path, {"tokens": lists}, 200, {"text": texts})
@@ -283,6 +286,7 @@ def nobodys() -> Iterator[Case]:
         yield post("/tokenize", body, 400, error)
     yield post("/detokenize", {}, 400, error)
     yield post("/detokenize", {"tokens": None}, 400, error)
+    wrong: Any
     for wrong in ([], "a", 5):
         yield post("/tokenize", wrong, 400, error)
 
