@@ -53,6 +53,20 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ 'a' + l[0] + 'b' + (l[1]|upper) }}{{ l[0] + l[1] + 'c' }}",
         "{% set x %}{{ 'a{' + l[0] }}{% endset %}{{ x }}{{ x|length }}",
         "{% macro f() %}{{ '{%' + l[1] + '{#' }}{% endmacro %}{{ f() ~ f()|length }}",
+        # Words that are values elsewhere may be names of arguments.
+        "{{ dict(True=1, false=2, None=3, not=4, a=5) }}{{ namespace(none=1).none }}",
+        "{{ '{True}{not}'.format(True=1, not=2) }}{{ '%(false)s'|format(false=3) }}",
+        "{{ nothing(True=4) }}",
+        "{{ d(True=4) }}",
+        MACRO + "{{ m(1, true=4) }}",
+        "{{ 'a'|default(None=4) }}",
+        # Beside a word of Python a name may come twice, or may be unpacked as well.
+        "{{ dict(class=1, class=2) }}{{ dict(a=1, class=3, a=2) }}",
+        "{{ dict(class=1, **{'class': 2}) }}",
+        "{{ dict(a=1, true=3, a=2) }}",
+        "{{ dict(self=1) }}",
+        "{{ namespace(self=1).self }}",
+        "{{ dict(**{'self': 1}) }}",
         "{{ 'a' in d }}{{ 'b' in d }}{{ 1 in d }}{{ l[true] }}{{ l[-1] }}{{ l[9] }}"
         "{{ not 'a' in d }}",
     ],

@@ -3,7 +3,7 @@
 use super::ast::{Arguments, Expr, Node, Unary};
 use super::emit::{level, Emitter};
 use super::literal::quoted;
-use super::names::{has, ATTRIBUTES, FILTERS, TESTS};
+use super::names::{has, ATTRIBUTES, FILTERS, OPERANDS, TESTS};
 use super::Dialect;
 use crate::carriers;
 use crate::error::Result;
@@ -147,12 +147,24 @@ impl<'s> Emitter<'_, 's> {
             self.argument(&mut first, "*", rest)?;
         }
         for (name, value) in &arguments.named {
-            self.argument(&mut first, &format!("{name}="), value)?;
+            self.named_argument(&mut first, name, value)?;
         }
         if let Some(rest) = &arguments.named_rest {
             self.argument(&mut first, "**", rest)?;
         }
         Ok(())
+    }
+
+    /// `name=value`, unless the crate reads the name as a value.
+    pub fn named_argument(&mut self, first: &mut bool, name: &str, value: &Expr<'s>) -> Result<()> {
+        if !has(OPERANDS, name) {
+            return self.argument(first, &format!("{name}="), value);
+        }
+        self.nested(2, value.at, |emitter| {
+            emitter.argument(first, &format!("**{{{}: ", quoted(name)), value)?;
+            emitter.write(" }");
+            Ok(())
+        })
     }
 
     pub fn argument(&mut self, first: &mut bool, prefix: &str, value: &Expr<'s>) -> Result<()> {

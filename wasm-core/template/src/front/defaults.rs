@@ -98,8 +98,11 @@ impl<'s> Emitter<'_, 's> {
                 emitter.argument(&mut first, "*", rest)?;
             }
             for (name, value) in &arguments.named {
-                let absent = emitter.may_seem_absent(macro_name, None, Some(name), value);
-                emitter.macro_argument(&mut first, &format!("{name}="), value, absent)?;
+                if emitter.may_seem_absent(macro_name, None, Some(name), value) {
+                    emitter.macro_argument(&mut first, &format!("{name}="), value, true)?;
+                } else {
+                    emitter.named_argument(&mut first, name, value)?;
+                }
             }
             if let Some(rest) = &arguments.named_rest {
                 emitter.argument(&mut first, "**", rest)?;

@@ -191,6 +191,19 @@ pub const ATTRIBUTES: &[&str] = &[
 /// Filters whose answer is a safe string, with which `+` and `~` escape.
 pub const SAFE: &[&str] = &["e", "escape", "forceescape", "safe", "urlize", "xmlattr"];
 
+/// Words with which an operand of the crate begins: no names of arguments there, as they are in
+/// jinja2.
+pub const OPERANDS: &[&str] = &["False", "None", "True", "false", "none", "not", "true"];
+
+/// Of Python 3.11. Arguments with such names are handed over in a dictionary, in which a name may
+/// come twice.
+pub const PYTHON_WORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
+
 pub fn has(names: &[&str], name: &str) -> bool {
     names.binary_search(&name).is_ok()
 }
@@ -199,8 +212,15 @@ pub fn has(names: &[&str], name: &str) -> bool {
 mod tests {
     #[test]
     fn lists_are_sorted() {
-        for names in [super::FILTERS, super::GLOBALS, super::TESTS, super::ATTRIBUTES, super::SAFE]
-        {
+        for names in [
+            super::FILTERS,
+            super::GLOBALS,
+            super::TESTS,
+            super::ATTRIBUTES,
+            super::SAFE,
+            super::OPERANDS,
+            super::PYTHON_WORDS,
+        ] {
             assert!(names.is_sorted());
         }
     }

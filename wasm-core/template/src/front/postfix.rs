@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::ast::{Arguments, Expr, Node, Unary};
+use super::names::{has, PYTHON_WORDS};
 use super::stream::{highest, Parser};
 use super::token::{Kind, Operator as O};
 use crate::error::Result;
@@ -233,8 +234,11 @@ impl<'s> Arguments<'s> {
     }
 }
 
-/// Python refuses the code that jinja2 makes of it.
+/// Python refuses the code that jinja2 makes of it, unless a word of Python is among the names.
 fn repeated<'s>(arguments: &Arguments<'s>) -> Option<&'s str> {
+    if arguments.named.iter().any(|(name, _)| has(PYTHON_WORDS, name)) {
+        return None;
+    }
     let mut seen = BTreeSet::new();
     arguments.named.iter().map(|(name, _)| *name).find(|name| !seen.insert(*name))
 }

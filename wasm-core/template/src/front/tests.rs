@@ -145,6 +145,13 @@ fn what_cannot_be_exact_is_named() {
 }
 
 #[test]
+fn words_of_the_crate_are_names_of_arguments() {
+    assert_eq!(sandbox("{{ f(a=1, True=x) }}"), "{{ f(a=1, **{\"True\": x }) }}");
+    assert_eq!(sandbox("{{ f(if=1, class=2, if=3) }}"), "{{ f(if=1, class=2, if=3) }}");
+    assert_eq!(refused("{{ f(a=1, true=2, a=3) }}").message, "keyword argument repeated: a");
+}
+
+#[test]
 fn limits_are_named() {
     let limits = Limits::default();
     let nested = |open: &str, close: &str, times: usize| {

@@ -20,7 +20,7 @@ use crate::prepare::Profile;
 
 pub static TABLE: Table = Table(&[
     ("cycler", cycler),
-    ("dict", dict),
+    ("dict", dict_class),
     ("joiner", joiner),
     ("lipsum", lipsum),
     ("namespace", namespace),
@@ -46,6 +46,15 @@ fn raise_exception(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 /// Random words: no two renders would be the same.
 fn lipsum(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Err(unsupported("lipsum", "lipsum() writes random text"))
+}
+
+/// In transformers 5 it is an object of a class written in Python, whose `self` has been given.
+fn dict_class(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let written_in_python = call.session().profile == Profile::Hf5;
+    if written_in_python && call.kwargs.pairs().iter().any(|(name, _)| name == "self") {
+        return Err(type_error("TemplateDict.__call__() got multiple values for argument 'self'"));
+    }
+    dict(call)
 }
 
 pub fn dict(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
