@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from pywasmtok.server.config import Config
+from pywasmtok.server.app import create_app
+from pywasmtok.server.config import Config, Logs
+from pywasmtok.server.opening import open_service
 from tools.config_table import page_with_table, rows
+
+from .live import serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -65,3 +71,35 @@ def test_commands_that_the_pages_name_exist(page: str) -> None:
     for name in re.findall(r"python -m tools\.(\w+)", read(page)):
         place = ROOT / "tools" / name
         assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), name
+
+
+def test_metrics_that_the_page_names_are_there_and_no_others() -> None:
+    page = read("docs/metrics.md").partition("\n## Of the server\n")[2]
+    table = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|", page, re.MULTILINE)
+    named = {name for line in table for name in re.findall(r"`(\w+)`", line)}
+    service = open_service(Config(logs=Logs(access=False)))
+    try:
+        text, _ = service.metrics.render()
+    finally:
+        service.close()
+    families = re.findall(r"^# TYPE pywasmtok_server_(\w+) (\w+)$", text.decode(), re.MULTILINE)
+    # A library may also say when each of them was made.
+    assert named == {name for name, _ in families if not name.endswith("_created")}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_requests_that_the_page_shows_are_answered() -> None:
+    lines = re.findall(r"^curl .*localhost:8080/.*$", read("docs/serving.md"), re.MULTILINE)
+    assert len(lines) == 2
+    config = Config(logs=Logs(access=False))
+    service = open_service(config)
+    try:
+        with serving(create_app(service), config) as port:
+            for line in lines:
+                script = line.replace("localhost:8080", f"localhost:{port}")
+                done = subprocess.run(
+                    ["sh", "-c", script], capture_output=True, timeout=120, check=True
+                )
+                assert b'"count":' in done.stdout, (line, done.stdout)
+    finally:
+        service.close()
