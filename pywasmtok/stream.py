@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from array import array
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from ._ids import as_bytes, as_list
+from ._ids import as_bytes, as_list, what_is_wrong
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -53,9 +52,10 @@ class DecodeStream:
         """The text that is certain now and was not before: often that of this id, "" while a
         character is incomplete."""
         try:
-            text, self._node = self._node.next[token_id]
-        except (KeyError, TypeError):
-            text, self._node = self._streaming.step(self._node, _index(token_id))
+            text, self._node = self._node[token_id]
+        except TypeError as error:
+            # What cannot be a key is no id.
+            raise what_is_wrong((token_id,), error) from None
         if self._ids is not None:
             self._keep((token_id,), text)
         return text
@@ -130,13 +130,6 @@ class DecodeStream:
         self._ids.extend(ids)
         if text:
             self._texts.append(text)
-
-
-def _index(token_id: int) -> int:
-    try:
-        return operator.index(token_id)
-    except TypeError:
-        raise InvalidArgument(f"an id must be int, not {type(token_id).__name__}") from None
 
 
 def _no_history() -> InvalidArgument:

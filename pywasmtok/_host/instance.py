@@ -34,6 +34,9 @@ _MAX_WORD: Final = 0xFFFF_FFFF
 _SMALLEST_INPUT: Final = 4096
 _SESSION_BYTES: Final = 4 * abi.SESSION_WORDS
 _FIRST_FAILURE: Final = 0x8000_0000
+
+_TEXT_PTR, _STATE_PTR = abi.FIELD_TEXT_PTR, abi.FIELD_STATE_PTR
+_STATE_LEN = abi.FIELD_STATE_LEN
 # Words of the report of a stop decoder.
 _NO_STOP: Final = 2
 _A_STOP: Final = 14
@@ -100,6 +103,7 @@ class Instance(GuestMemory):
         "_memory_cap",
         "_room",
         "_session",
+        "_step",
         "_store",
         "_tokenizer",
         "_trap",
@@ -139,6 +143,7 @@ class Instance(GuestMemory):
         self._bound: dict[str, Call] = {}
         encode = self._bind("pwt_encode")
         self._encode, self._encode_args = encode.run, encode.args
+        self._step: Call | None = None
         self._size = 0
         self._measure()
         self.first_size = self._size
@@ -182,6 +187,7 @@ class Instance(GuestMemory):
         self._input = handles.input
         self._room = handles.room
         self._encode_args[SLOT_WORDS] = handles.tokenizer
+        self._step = None
         self._ids_word = handles.session // 4 + abi.FIELD_IDS_PTR
 
     def handles(self) -> Handles:
@@ -196,6 +202,7 @@ class Instance(GuestMemory):
         if not tokenizer:
             raise self.reported_error()
         self._tokenizer = self._encode_args[SLOT_WORDS] = tokenizer
+        self._step = None
 
     # What callers ask for.
 
@@ -369,6 +376,52 @@ class Instance(GuestMemory):
             text = _utf8(self._copy(words[block + abi.FIELD_TEXT_PTR], length))
         start = words[block + abi.FIELD_STATE_PTR]
         return text, self._copy(start, words[block + abi.FIELD_STATE_LEN])
+
+    def stream_one(self, token_id: bytes, state: bytes) -> tuple[str, bytes]:
+        """A step of one id from a short state, written out like `encode_ids`: there is little else
+        to it."""
+        data = token_id + state
+        length = len(data)
+        if length > self._room:
+            self.reserve(length)
+        start = self._input
+        self._view[start : start + length] = data
+        step = self._step
+        if step is None:
+            step = self._bind_step()
+        args = step.args
+        session = args[0] = self._session
+        args[12] = length - 4
+        failed = step.run()
+        if failed is not None or self._trap[0]:
+            raise self._failure(failed)
+        length = args[0]
+        if length >= _FIRST_FAILURE:
+            raise self.reported_error(length)
+        words, block = self._words, session // 4
+        start = words[block + _STATE_PTR]
+        end = start + words[block + _STATE_LEN]
+        if end > self._size:
+            self._check(start, end - start)
+        after = self._view[start:end].tobytes()
+        if not length:
+            return "", after
+        start = words[block + _TEXT_PTR]
+        end = start + length
+        if end > self._size:
+            self._check(start, length)
+        try:
+            return str(self._view[start:end], "utf-8"), after
+        except UnicodeDecodeError as wrong:
+            raise _no_utf8(wrong) from None
+
+    def _bind_step(self) -> Call:
+        """With the GIL kept: the core is done before another thread could make use of it."""
+        name = "pwt_stream_step"
+        step = self._step = Call(self._calls, name, max(FUNCTIONS[name]), keeps_gil=True)
+        step.args[SLOT_WORDS] = self._tokenizer
+        step.args[2 * SLOT_WORDS] = 1
+        return step
 
     def stop_new(self, context: bytes, config: bytes, flags: int) -> tuple[bytes, bytes]:
         """Notes and the first state."""
@@ -705,4 +758,8 @@ def _utf8(text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError as wrong:
-        raise misbehaved(f"gave text that is no UTF-8: {wrong}") from None
+        raise _no_utf8(wrong) from None
+
+
+def _no_utf8(wrong: UnicodeDecodeError) -> Exception:
+    return misbehaved(f"gave text that is no UTF-8: {wrong}")

@@ -61,6 +61,9 @@ class LimitedTokenizer(CoreTokenizer):
         )
         return answer
 
+    def stream_one(self, token_id: bytes, state: bytes) -> tuple[str, bytes]:
+        return self.stream_step(token_id, state, False)
+
     def _short(self, work: Callable[[Instance], Any]) -> Any:
         return self._bounded(work, apart=False)
 

@@ -41,6 +41,10 @@ def _function(name: str, result: Any, *parameters: Any) -> Any:
 
 # Without types of parameters: nothing is converted, so `argument` has to have done it before.
 _call_unchecked: Final = _function("wasmtime_func_call_unchecked", _pointer)
+# The same, with the GIL kept: for work that takes less than giving it away and waiting for it.
+_call_keeping_gil: Final = ctypes.PYFUNCTYPE(_pointer)(
+    address_of(ffi.dll.wasmtime_func_call_unchecked)
+)
 _memory_data: Final = _function("wasmtime_memory_data", _pointer, _pointer, _pointer)
 _memory_size: Final = _function("wasmtime_memory_data_size", ctypes.c_size_t, _pointer, _pointer)
 _set_deadline: Final = _function(
@@ -109,7 +113,7 @@ class Call:
 
     __slots__ = ("_keep", "args", "run")
 
-    def __init__(self, calls: Calls, name: str, slots: int) -> None:
+    def __init__(self, calls: Calls, name: str, slots: int, *, keeps_gil: bool = False) -> None:
         item = export(calls.store, calls.instance, name)
         cells = (ctypes.c_uint32 * (SLOT_WORDS * max(slots, 1)))()
         # The addresses below are valid as long as these objects live.
@@ -117,7 +121,7 @@ class Call:
         self.args = memoryview(cells).cast("B").cast("I")
         # Answers the address of an error, or None; a trap is left in `calls.trap`.
         self.run: Callable[[], int | None] = partial(
-            _call_unchecked,
+            _call_keeping_gil if keeps_gil else _call_unchecked,
             argument(address_of(calls.context)),
             argument(ctypes.addressof(item.of.func)),
             argument(ctypes.addressof(cells)),

@@ -332,6 +332,27 @@ class CoreTokenizer:
             self._pool.attend()
         return answer
 
+    def stream_one(self, token_id: bytes, state: bytes) -> tuple[str, bytes]:
+        """The same for one id, as u32, and a state of some tens of bytes."""
+        # `_short`, written out, for the reason that `encode_ids` has.
+        try:
+            self._thread.enough  # noqa: B018
+        except AttributeError:
+            self._require_stack()
+        try:
+            instance = self._idle.pop()
+        except IndexError:
+            instance = self._pool.acquire()
+        try:
+            answer = instance.stream_one(token_id, state)
+        except BaseException as error:
+            self._pool.settle(instance, error)
+            raise
+        self._idle.append(instance)
+        if self._pool.attention:
+            self._pool.attend()
+        return answer
+
     def stop_new(self, context: bytes, config: bytes, flags: int) -> tuple[bytes, bytes]:
         size = len(context) + len(config)
         answer: tuple[bytes, bytes] = self._run(

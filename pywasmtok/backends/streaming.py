@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "Streaming", "choose"]
 
+_ID: Final = struct.Struct("<I")
+
 # Transitions of streams that are remembered. Each takes about 200 bytes.
-_MOST: Final = 16_384
+MOST: Final = 16_384
 # States are about 20 bytes; one that holds back a run of bytes will not be met again.
 _SHORT: Final = 48
 
@@ -43,18 +45,39 @@ _UNKNOWN: Final = {
 _BYTE_RUNS: Final = {"exact": 0, "eager": abi.DECODE_EAGER_BYTE_RUNS}
 
 
-class Node:
-    """A state of streams, and where the ids lead from it that were met.
+class Node(dict[int, tuple[str, "Node"]]):
+    """A state of streams, and where the ids lead from it that were met; for others it asks.
 
     The core answers a step from the state and the id alone, so an answer can be remembered: most
-    steps of most streams lead from the state in which nothing is pending to itself.
+    steps of most streams lead from the state in which nothing is pending to itself. It is a
+    dictionary that knows what to do about a missing id, because the first stream of a process
+    misses most: an exception for each would cost as much as the call into the core.
     """
 
-    __slots__ = ("next", "state")
+    __slots__ = ("_streaming", "state")
 
-    def __init__(self, state: bytes) -> None:
+    def __init__(self, streaming: Streaming, state: bytes) -> None:
+        self._streaming = streaming
         self.state = state
-        self.next: dict[int, tuple[str, Node]] = {}
+
+    def __missing__(self, token_id: int) -> tuple[str, Node]:
+        streaming, before = self._streaming, self.state
+        try:
+            data = _ID.pack(token_id)
+        except struct.error:
+            data = as_bytes((token_id,))  # which says what is wrong with it
+        if len(before) > _SHORT:
+            # Not to be met again.
+            text, state = streaming.stream_step(data, before, False)
+            return text, streaming.node(state)
+        text, state = streaming.stream_one(data, before)
+        answer = (text, self if state == before else streaming.node(state))
+        if len(text) <= _SHORT:
+            if streaming.known >= MOST:
+                streaming.forget()
+            streaming.known += 1
+            self[token_id] = answer
+        return answer
 
 
 class StopNode:
@@ -77,13 +100,17 @@ class Streaming(ABC):
         self.name = name
         self._nodes: dict[bytes, Node] = {}
         self._stop_nodes: dict[bytes, StopNode] = {}
-        self._known = 0
+        self.known = 0
 
     @abstractmethod
     def stream_new(self, context: bytes, flags: int) -> bytes: ...
 
     @abstractmethod
     def stream_step(self, ids: bytes, state: bytes, finish: bool) -> tuple[str, bytes]: ...
+
+    def stream_one(self, token_id: bytes, state: bytes) -> tuple[str, bytes]:
+        """A step of one id from a short state."""
+        return self.stream_step(token_id, state, False)
 
     @abstractmethod
     def stop_new(self, context: bytes, config: bytes, flags: int) -> tuple[bytes, bytes]: ...
@@ -110,24 +137,11 @@ class Streaming(ABC):
 
     def node(self, state: bytes) -> Node:
         if len(state) > _SHORT:
-            return Node(state)
+            return Node(self, state)
         node = self._nodes.get(state)
         if node is None:
-            node = self._nodes[state] = Node(state)
+            node = self._nodes[state] = Node(self, state)
         return node
-
-    def step(self, node: Node, token_id: int) -> tuple[str, Node]:
-        """A step that is not remembered: asks, and remembers what is worth it."""
-        try:
-            ids = token_id.to_bytes(4, "little")
-        except OverflowError:
-            ids = as_bytes((token_id,))  # which says what is wrong with it
-        text, state = self.stream_step(ids, node.state, False)
-        answer = (text, node if state == node.state else self.node(state))
-        if len(node.state) <= _SHORT and len(text) <= _SHORT:
-            self._make_room()
-            node.next[token_id] = answer
-        return answer
 
     def stop_node(self, core: bytes) -> StopNode:
         if len(core) > _SHORT:
@@ -148,15 +162,16 @@ class Streaming(ABC):
     def forget(self) -> None:
         """Drops all that is remembered. Streams that are under way keep the node that they are
         at."""
-        nodes: list[Node | StopNode] = [*self._nodes.values(), *self._stop_nodes.values()]
-        for node in nodes:
-            node.next.clear()
-        self._nodes, self._stop_nodes, self._known = {}, {}, 0
+        for node in self._nodes.values():
+            node.clear()
+        for stop_node in self._stop_nodes.values():
+            stop_node.next.clear()
+        self._nodes, self._stop_nodes, self.known = {}, {}, 0
 
     def _make_room(self) -> None:
-        if self._known >= _MOST:
+        if self.known >= MOST:
             self.forget()
-        self._known += 1
+        self.known += 1
 
 
 class CoreStreaming(Streaming):
@@ -166,6 +181,8 @@ class CoreStreaming(Streaming):
         super().__init__(f"held until flush: decoder:{held_by}" if held_by else name)
         self._own = own
         self._core = core
+        # As it is: the cost of a step that is not remembered is that of layers.
+        self.stream_one = core.stream_one  # type: ignore[method-assign]
 
     def stream_new(self, context: bytes, flags: int) -> bytes:
         return self._core.stream_new(context, flags)

@@ -34,6 +34,13 @@ impl<'a> Reader<'a> {
         Ok(first)
     }
 
+    /// The next bytes, of a number that is known.
+    pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N]> {
+        let (first, rest) = self.rest.split_first_chunk().ok_or_else(damaged)?;
+        self.rest = rest;
+        Ok(first)
+    }
+
     pub fn flag(&mut self) -> Result<bool> {
         match self.byte()? {
             0 => Ok(false),
@@ -105,6 +112,10 @@ mod tests {
         assert_eq!(from.text().unwrap(), "é");
         from.end().unwrap();
         assert!(from.byte().is_err());
+        let mut from = Reader::new(&[1, 2, 3]);
+        assert_eq!(from.array().unwrap(), &[1, 2]);
+        assert!(from.array::<2>().is_err());
+        assert_eq!(from.byte().unwrap(), 3);
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub struct Utf8 {
 impl Utf8 {
     pub fn push(&mut self, bytes: &[u8], out: &mut Text<'_>) -> Result<()> {
         if self.pending.is_empty() {
+            // Nearly all tokens are whole characters.
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                return if text.is_empty() { Ok(()) } else { out(text) };
+            }
             let open = decode(bytes, out)?;
             self.pending.extend_from_slice(open);
         } else {

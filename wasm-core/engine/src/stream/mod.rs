@@ -18,7 +18,7 @@ use crate::tokenizer::{stands_in, Decoding, Tokenizer, UnknownIds};
 
 /// Of the layout of a state. Another one is refused.
 pub const STATE_VERSION: u8 = 1;
-const MARK: &[u8; 3] = b"pws";
+const KIND: [u8; 4] = [b'p', b'w', b's', STATE_VERSION];
 
 const SKIP_SPECIAL: u8 = 1;
 const EAGER: u8 = 2;
@@ -107,15 +107,11 @@ impl<'t> Stream<'t> {
     }
 
     pub(crate) fn read(tokenizer: &'t Tokenizer, from: &mut Reader<'_>) -> Result<Self> {
-        let mut head = [0; 12];
-        for byte in &mut head {
-            *byte = from.byte()?;
-        }
-        let [m, a, r, version, identity @ ..] = head;
-        if [m, a, r] != *MARK || version != STATE_VERSION {
+        // A step of one id is little work, and this is part of each: no byte is read by itself.
+        if from.array()? != &KIND {
             return Err(damaged());
         }
-        if u64::from_le_bytes(identity) != tokenizer.decoding_identity() {
+        if u64::from_le_bytes(*from.array()?) != tokenizer.decoding_identity() {
             return Err(Error::new(
                 ErrorKind::BadArgument,
                 "the state is that of a stream over another tokenizer",
@@ -135,10 +131,11 @@ impl<'t> Stream<'t> {
 
     /// Appends the state to `out`.
     pub fn save(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(MARK);
-        out.push(STATE_VERSION);
-        out.extend_from_slice(&self.tokenizer.decoding_identity().to_le_bytes());
-        out.push(self.options.to_byte());
+        let identity = self.tokenizer.decoding_identity().to_le_bytes();
+        let [p, w, s, version] = KIND;
+        let [a, b, c, d, e, f, g, h] = identity;
+        let options = self.options.to_byte();
+        out.extend_from_slice(&[p, w, s, version, a, b, c, d, e, f, g, h, options]);
         match &self.work {
             Work::Bytes(_, utf8) => utf8.save(out),
             Work::Chain(machines) => machines.save(out),
