@@ -1,6 +1,7 @@
 //! Finding the next character of some sets without decoding those before it.
 
 use super::{class_of, tables, FLAGS, PAGE, PAGES};
+use crate::split::scan::lanes::{Block, WIDTH};
 
 /// For each byte the sets that any character starting with it belongs to; none for those that
 /// start no character.
@@ -23,11 +24,10 @@ pub fn find(text: &str, from: usize, flags: u32) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = from;
     while at < bytes.len() {
-        let chunk = bytes.get(at..(at + STEP).min(bytes.len()))?;
-        if skips_ascii && chunk.is_ascii() {
-            at += chunk.len();
-            continue;
+        if skips_ascii {
+            at = behind_ascii(bytes, at);
         }
+        let chunk = bytes.get(at..(at + STEP).min(bytes.len()))?;
         let Some(lead) = chunk.iter().position(|&b| FLAGS_OF_LEAD[b as usize] & flags != 0) else {
             at += chunk.len();
             continue;
@@ -40,6 +40,19 @@ pub fn find(text: &str, from: usize, flags: u32) -> Option<usize> {
         at += c.len_utf8();
     }
     None
+}
+
+/// Behind as many whole windows of ASCII as follow `at`.
+#[inline(always)]
+fn behind_ascii(bytes: &[u8], mut at: usize) -> usize {
+    let windows = bytes.get(at..).unwrap_or_default().as_chunks::<WIDTH>().0;
+    for window in windows {
+        if !Block::load(window).is_ascii() {
+            break;
+        }
+        at += WIDTH;
+    }
+    at
 }
 
 const fn flags_of_leads() -> [u32; 256] {
@@ -80,7 +93,8 @@ mod tests {
     #[test]
     fn finds_what_a_plain_search_finds() {
         let texts = ["", "plain", "Ünï 字e\u{301} x", "가\u{11A8}\u{10FFFF}𐐀 z\u{85}"];
-        for text in texts.map(|text| text.repeat(20)) {
+        let windows = format!("{}é{}e\u{301}", "a".repeat(WIDTH + 3), "b".repeat(3 * WIDTH));
+        for text in texts.map(|text| text.repeat(20)).into_iter().chain([windows]) {
             for flags in [SPACE, LOWERED, NFC_ACTIVE, BERT_CJK] {
                 for (from, _) in text.char_indices() {
                     let mut rest = text[from..].char_indices();

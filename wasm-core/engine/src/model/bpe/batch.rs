@@ -17,6 +17,9 @@ const UNROLLED: usize = 8;
 /// No batch has more, and it is a power of two.
 const IDS: usize = 4 * SIZE;
 
+/// So many ids are copied without a call.
+const FEW: usize = 64;
+
 /// What [`Batch::push_window`] looks at: a window, and what follows the last start in it.
 pub const VIEW: usize = WINDOW + REACH;
 
@@ -195,9 +198,22 @@ impl Batch {
         (self.filled, self.missed) = (filled, missed);
     }
 
-    /// Ids of pieces that the cache knows.
-    pub fn ids(&self, from: usize, to: usize) -> &[u32] {
-        self.ids.get(from..to).unwrap_or_default()
+    /// Appends ids of pieces that the cache knows. Between two misses there are few of them, and
+    /// hosts copy memory by a call that costs more than a few stores.
+    #[inline(always)]
+    pub fn append_ids(&self, from: usize, to: usize, out: &mut Vec<u32>) {
+        let ids = self.ids.get(from..to).unwrap_or_default();
+        if ids.len() > FEW {
+            out.extend_from_slice(ids);
+            return;
+        }
+        let (fours, rest) = ids.as_chunks::<4>();
+        for four in fours {
+            out.extend_from_slice(four);
+        }
+        for &id in rest {
+            out.push(id);
+        }
     }
 
     /// How many ids the cache knows.
@@ -258,7 +274,9 @@ mod tests {
                 ids.extend_from_slice(&known[..count]);
                 assert_eq!((batch.span(at).0, batch.key(at)), (at, key));
             }
-            assert_eq!(batch.ids(0, batch.filled()), ids);
+            let mut filled = Vec::new();
+            batch.append_ids(0, batch.filled(), &mut filled);
+            assert_eq!(filled, ids);
             let missed: Vec<_> = batch.misses().iter().map(|m| (m.at(), m.filled())).collect();
             assert_eq!(missed, misses);
             known += ids.len();

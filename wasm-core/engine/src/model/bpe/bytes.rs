@@ -194,7 +194,7 @@ impl Bpe {
         for misses in batch.misses().chunks(Missed::ROOM) {
             missed.prepare(self, bytes, cache, batch, text, misses);
             for (n, miss) in misses.iter().enumerate() {
-                out.extend_from_slice(batch.ids(copied, miss.filled()));
+                batch.append_ids(copied, miss.filled(), out);
                 copied = miss.filled();
                 let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
                 let piece = text.get(start..end).unwrap_or_default();
@@ -204,7 +204,7 @@ impl Bpe {
                 }
             }
         }
-        out.extend_from_slice(batch.ids(copied, batch.filled()));
+        batch.append_ids(copied, batch.filled(), out);
         batch.clear();
     }
 

@@ -12,7 +12,7 @@ use super::pairs::{Asked, Packed, NONE};
 use super::wide::lowest;
 
 /// How many pieces are merged together.
-pub const PIECES: usize = 32;
+pub const PIECES: usize = 64;
 const PIECE_MASK: usize = PIECES - 1;
 
 /// One number for each symbol of a piece, and at least one more: an id that nothing merges with.
@@ -154,21 +154,13 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
         piece
     }
 
-    /// Merges all of them to the end.
-    ///
-    /// Each loop is a function of its own, and does one thing: compilers of WebAssembly find a
-    /// register for all that it needs, and where it only touches, many loads are on their way
-    /// together.
-    pub fn merge(&mut self, pairs: Packed) {
-        let mut live = self.count.min(PIECES);
+    /// Numbers the pieces for the first round; answers how many they are.
+    fn enlist(&mut self) -> usize {
+        let live = self.count.min(PIECES);
         for (wish, piece) in self.wishes.iter_mut().take(live).zip(0..) {
             wish.of = piece;
         }
-        while live > 0 {
-            live = self.step_all(live, pairs);
-            self.touch(live, pairs);
-            self.answer(live, pairs);
-        }
+        live
     }
 
     /// Lets so many pieces make a merge each; answers how many of them want to know more.
@@ -246,6 +238,23 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
     }
 }
 
+/// Merges all pieces of two groups to the end: together, because the few pieces that take many rounds
+/// would wait alone otherwise.
+///
+/// Each loop is a function of its own, and does one thing: compilers of WebAssembly find a register
+/// for all that it needs, and where it only touches, many loads are on their way together.
+pub fn merge(short: &mut ShortGroup, long: &mut LongGroup, pairs: Packed) {
+    let (mut shorts, mut longs) = (short.enlist(), long.enlist());
+    while shorts + longs > 0 {
+        shorts = short.step_all(shorts, pairs);
+        longs = long.step_all(longs, pairs);
+        short.touch(shorts, pairs);
+        long.touch(longs, pairs);
+        short.answer(shorts, pairs);
+        long.answer(longs, pairs);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::pairs::PairTable;
@@ -305,8 +314,7 @@ mod tests {
                     (number, long_group.push_bytes(&units, text))
                 })
                 .collect();
-            group.merge(pairs.packed().unwrap());
-            long_group.merge(pairs.packed().unwrap());
+            merge(&mut group, &mut long_group, pairs.packed().unwrap());
             repeated += numbers.iter().flat_map(|(short, _)| short).count() - group.count;
             for (text, (number, long_number)) in texts.iter().zip(numbers) {
                 let symbols: Vec<u32> = text.iter().map(|&byte| byte.into()).collect();

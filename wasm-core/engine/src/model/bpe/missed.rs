@@ -6,7 +6,7 @@
 use super::batch::{Batch, Miss};
 use super::bytes::ByteUnits;
 use super::cache::PieceCache;
-use super::group::{LongGroup, ShortGroup, PIECES};
+use super::group::{merge, LongGroup, ShortGroup, PIECES};
 use super::key::{Key, MAX_KEY};
 use super::known::Known;
 use super::merge::fits_short;
@@ -29,7 +29,7 @@ enum Way {
     Alone,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Missed {
     group: ShortGroup,
     long: LongGroup,
@@ -41,6 +41,20 @@ pub struct Missed {
     opened: usize,
     /// Nobody reads it; without it the touching would be optimised away.
     touched: (u32, Wide),
+}
+
+impl Default for Missed {
+    fn default() -> Self {
+        Self {
+            group: ShortGroup::default(),
+            long: LongGroup::default(),
+            kept: Vec::new(),
+            ways: [Way::default(); PIECES],
+            open: [0; PIECES],
+            opened: 0,
+            touched: (0, Wide::default()),
+        }
+    }
 }
 
 impl Missed {
@@ -67,8 +81,7 @@ impl Missed {
         self.touch(&bpe.known, batch, misses);
         self.group.clear();
         self.choose(bpe, units, cache, batch, text, misses);
-        self.group.merge(pairs);
-        self.long.merge(pairs);
+        merge(&mut self.group, &mut self.long, pairs);
     }
 
     /// Asks the cache for the pieces that have no key, and leaves the others to be merged.

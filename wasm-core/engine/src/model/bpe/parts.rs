@@ -81,7 +81,7 @@ impl Bpe {
         batch.look_up(cache);
         let mut copied = 0;
         for miss in batch.misses() {
-            out.extend_from_slice(batch.ids(copied, miss.filled()));
+            batch.append_ids(copied, miss.filled(), out);
             copied = miss.filled();
             let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
             let part = text.get(start..end).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Bpe {
             self.merge_part(merger, symbols, out);
             cache.remember(key, part.as_bytes(), out.get(before..).unwrap_or_default());
         }
-        out.extend_from_slice(batch.ids(copied, batch.filled()));
+        batch.append_ids(copied, batch.filled(), out);
         batch.clear();
     }
 

@@ -23,6 +23,15 @@ impl<const DIGITS: usize, const MARKS: bool, const LONG_S: bool> Cl100k<DIGITS, 
     }
 }
 
+impl<const DIGITS: usize, const MARKS: bool, const LONG_S: bool> window::Kind
+    for Cl100k<DIGITS, MARKS, LONG_S>
+{
+    const DIGITS: usize = DIGITS;
+    const CASED: bool = false;
+    const MARKS: bool = MARKS;
+    const CONTRACTIONS: bool = true;
+}
+
 impl<const DIGITS: usize, const MARKS: bool, const LONG_S: bool> PieceScan
     for Cl100k<DIGITS, MARKS, LONG_S>
 {
@@ -30,7 +39,7 @@ impl<const DIGITS: usize, const MARKS: bool, const LONG_S: bool> PieceScan
 
     #[inline(always)]
     fn starts(&self, window: &[u8; WINDOW]) -> u64 {
-        window::starts::<DIGITS, false, MARKS>(window)
+        window::starts::<Self>(window)
     }
 
     #[inline]

@@ -156,7 +156,7 @@ impl<const IN_PARTS: bool> PieceScan for DeepSeek<IN_PARTS> {
         let words = letters & !(letters << 1) & !(gaps << 1) & !prefixed;
         let starts = words
             | kana_han & !(kana_han << 1)
-            | grouped::<3>(numbers)
+            | grouped(numbers, 3)
             | runs
             | spaces & !(spaces << 1)
             | behind_newlines

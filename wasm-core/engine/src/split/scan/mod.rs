@@ -9,6 +9,7 @@ mod deepseek;
 mod gpt2;
 pub(crate) mod lanes;
 mod o200k;
+mod quotes;
 mod runs;
 mod simple;
 #[cfg(test)]

@@ -64,12 +64,19 @@ impl<const DIGITS: usize, const CONTRACTIONS: bool> O200k<DIGITS, CONTRACTIONS> 
     }
 }
 
+impl<const DIGITS: usize, const CONTRACTIONS: bool> window::Kind for O200k<DIGITS, CONTRACTIONS> {
+    const DIGITS: usize = DIGITS;
+    const CASED: bool = true;
+    const MARKS: bool = false;
+    const CONTRACTIONS: bool = CONTRACTIONS;
+}
+
 impl<const DIGITS: usize, const CONTRACTIONS: bool> PieceScan for O200k<DIGITS, CONTRACTIONS> {
     const HAS_WINDOWS: bool = true;
 
     #[inline(always)]
     fn starts(&self, window: &[u8; WINDOW]) -> u64 {
-        window::starts::<DIGITS, true, false>(window)
+        window::starts::<Self>(window)
     }
 
     #[inline]

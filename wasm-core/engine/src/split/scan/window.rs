@@ -3,47 +3,55 @@
 //! A window begins where a piece does, so nothing before it matters and nothing is carried from one
 //! window to the next. All bytes of a character have its class, so that neighbours are neighbours in
 //! any script (see [`super::wide`]). The window is cut at the first byte that the algebra does not
-//! know (an apostrophe, which may be a contraction, and some classes of what is not ASCII). The piece of the last start may go on
-//! behind the window: only the pieces between two starts are settled. What happens too seldom to be
-//! worth any algebra ends the window early, and the scanner for single pieces takes over there.
+//! know (some classes of what is not ASCII). The piece of the last start may go on behind the window:
+//! only the pieces between two starts are settled. What happens too seldom to be worth any algebra,
+//! as a contraction that letters follow, ends the window early, and the scanner for single pieces
+//! takes over there.
 //!
 //! The patterns served are those of cl100k's kind:
 //! `[^\r\n\p{L}\p{N}]?\p{L}+ | \p{N}{1,D} | ` ?`[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+`,
 //! and of o200k's, where a capital behind a small letter starts a word, and slashes follow newlines.
 
 use super::lanes::{Block, WIDTH};
+use super::quotes;
 use super::wide::{self, Family, WideMasks};
 
 /// Bytes of a window.
 pub const SIZE: usize = WIDTH;
 
-/// `DIGITS`: how many digits stand together. `CASED`: whether this is o200k's kind. `MARKS`: whether
-/// marks are letters.
-///
+/// What sets the patterns of a kind apart.
+pub trait Kind {
+    /// How many digits stand together.
+    const DIGITS: usize;
+    /// Whether this is o200k's kind.
+    const CASED: bool;
+    /// Whether marks are letters.
+    const MARKS: bool;
+    /// Whether the pattern knows contractions: in o200k's kind they end a word, in the other they
+    /// are pieces.
+    const CONTRACTIONS: bool;
+}
+
 /// Bit n: a piece starts at byte n. Bit 0 is set; if it is the only one, nothing is settled.
 #[inline(always)]
-pub fn starts<const DIGITS: usize, const CASED: bool, const MARKS: bool>(
-    window: &[u8; SIZE],
-) -> u64 {
+pub fn starts<K: Kind>(window: &[u8; SIZE]) -> u64 {
     let block = Block::load(window);
     if block.is_ascii() {
-        settle::<DIGITS, CASED>(ascii(block), WideMasks::default())
+        settle::<K>(window, ascii(block), WideMasks::default())
     } else {
-        with_wide::<DIGITS, CASED, MARKS>(window)
+        with_wide::<K>(window)
     }
 }
 
 #[inline(never)]
-fn with_wide<const DIGITS: usize, const CASED: bool, const MARKS: bool>(
-    window: &[u8; SIZE],
-) -> u64 {
-    let family = match (CASED, MARKS) {
+fn with_wide<K: Kind>(window: &[u8; SIZE]) -> u64 {
+    let family = match (K::CASED, K::MARKS) {
         (true, _) => Family::Cased,
         (_, true) => Family::Marks,
         _ => Family::Plain,
     };
     let block = Block::load(window);
-    settle::<DIGITS, CASED>(ascii(block), wide::masks(window, block.high(), family))
+    settle::<K>(window, ascii(block), wide::masks(window, block.high(), family))
 }
 
 /// The bytes of each class.
@@ -55,13 +63,12 @@ struct Masks {
     newlines: u64,
     spaces: u64,
     slashes: u64,
-    /// What the algebra does not know.
-    unknown: u64,
+    quotes: u64,
 }
 
 #[inline(always)]
 fn ascii(block: Block) -> Masks {
-    let blanks = block.in_range(0, b' ', b' ');
+    let blanks = block.equal(b' ');
     Masks {
         letters: block.in_range(0x20, b'a', b'z'),
         capitals: block.in_range(0, b'A', b'Z'),
@@ -69,15 +76,15 @@ fn ascii(block: Block) -> Masks {
         blanks,
         newlines: block.either(b'\n', b'\r'),
         spaces: block.in_range(0, b'\t', b'\r') | blanks,
-        slashes: block.in_range(0, b'/', b'/'),
-        unknown: block.in_range(0, b'\'', b'\''),
+        slashes: block.equal(b'/'),
+        quotes: block.equal(b'\''),
     }
 }
 
 #[inline(always)]
-fn settle<const DIGITS: usize, const CASED: bool>(ascii: Masks, wide: WideMasks) -> u64 {
+fn settle<K: Kind>(window: &[u8; SIZE], ascii: Masks, wide: WideMasks) -> u64 {
     let WideMasks { tails, .. } = wide;
-    let valid = below_lowest(ascii.unknown | wide.unknown);
+    let valid = below_lowest(wide.unknown);
     let letters = (ascii.letters | wide.letters) & valid;
     let digits = ascii.digits & valid;
     let blanks = ascii.blanks & valid;
@@ -106,17 +113,27 @@ fn settle<const DIGITS: usize, const CASED: bool>(ascii: Masks, wide: WideMasks)
     let behind_first = tails.wrapping_add(symbols << 1) & !tails;
     let mut words = letters & !(letters << 1) & !(gaps << 1) & !behind_first;
     let mut settled = valid;
-    if CASED {
+    if K::CASED {
         words |= words_by_case(letters, ascii.capitals & valid, &wide, valid);
         settled &= below_lowest(ascii.slashes & taken << 1);
     }
-    let starts = words
-        | grouped::<DIGITS>(digits)
+    let mut starts = words
+        | grouped(digits, K::DIGITS)
         | symbols
         | spaces & !(spaces << 1)
         | behind_newlines
         | last_gaps;
 
+    if K::CONTRACTIONS {
+        let before = if K::CASED { letters << 1 } else { symbols };
+        // A letter follows, or who knows what.
+        let open = ascii.quotes & valid & before & !((valid & !letters) >> 1);
+        if open != 0 {
+            let judged = quotes::judge::<K>(window, open, letters);
+            starts &= judged.starts;
+            settled &= judged.settled;
+        }
+    }
     settled &= below_lowest(misjudged);
     starts & known_spaces(spaces, valid) & settled | 1
 }
@@ -174,18 +191,18 @@ fn trailing_run(mask: u64, valid: u64) -> u64 {
     }
 }
 
-/// The first of each group of up to `DIGITS` digits.
+/// The first of each group of up to `most` digits.
 #[inline(always)]
-pub fn grouped<const DIGITS: usize>(digits: u64) -> u64 {
-    if DIGITS == 1 {
+pub fn grouped(digits: u64, most: usize) -> u64 {
+    if most == 1 {
         return digits;
     }
-    let whole = (1..DIGITS).fold(digits, |whole, n| whole & digits << n);
+    let whole = (1..most).fold(digits, |whole, n| whole & digits << n);
     let mut starts = digits & !(digits << 1);
     let mut new = starts;
     while new != 0 {
-        // A group of `DIGITS` ends right before here, and digits go on.
-        new = new << DIGITS & digits & whole << 1;
+        // A group of `most` ends right before here, and digits go on.
+        new = new << most & digits & whole << 1;
         starts |= new;
     }
     starts
@@ -193,7 +210,7 @@ pub fn grouped<const DIGITS: usize>(digits: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DeepSeek, Gpt2, PieceScan, ScanVisitor, Scanner};
+    use super::super::{Cl100k, DeepSeek, Gpt2, O200k, PieceScan, ScanVisitor, Scanner};
     use super::*;
     use crate::oracle::random::Random;
 
@@ -228,11 +245,12 @@ mod tests {
         let window: &[u8; SIZE] = text.first_chunk().unwrap();
         let mut found = 0;
         for (scanner, starts) in [
-            (Scanner::Cl100k, starts::<3, false, false>(window)),
-            (Scanner::Qwen2, starts::<1, false, false>(window)),
-            (Scanner::Qwen35, starts::<1, false, true>(window)),
-            (Scanner::O200k, starts::<3, true, false>(window)),
-            (Scanner::Tekken, starts::<1, true, false>(window)),
+            (Scanner::Cl100k, starts::<Cl100k<3, false, true>>(window)),
+            (Scanner::Qwen2, starts::<Cl100k<1, false, true>>(window)),
+            (Scanner::Qwen35, starts::<Cl100k<1, true, true>>(window)),
+            (Scanner::Qwen2Ascii, starts::<Cl100k<1, false, false>>(window)),
+            (Scanner::O200k, starts::<O200k<3, true>>(window)),
+            (Scanner::Tekken, starts::<O200k<1, false>>(window)),
             (Scanner::Gpt2, Gpt2.starts(window)),
             (Scanner::DeepSeek3, DeepSeek::<true>.starts(window)),
         ] {
@@ -276,6 +294,12 @@ mod tests {
             "\u{7f}",
             "'",
             "'s",
+            "'S",
+            "'re",
+            "'LL",
+            "'ſ",
+            "n't",
+            "s",
             "é",
             "你",
             "\u{a0}",
@@ -327,7 +351,11 @@ mod tests {
 
     #[test]
     fn every_short_arrangement_of_the_classes() {
-        let bytes = *b"aA1 \n\t./";
+        every_arrangement(*b"aA1 \n\t./");
+        every_arrangement(*b"asRe\' \n.");
+    }
+
+    fn every_arrangement(bytes: [u8; 8]) {
         let mut number = 0usize;
         // All strings of six of these, packed ten to a window with a letter between.
         while number < bytes.len().pow(6) {
