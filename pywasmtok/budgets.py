@@ -101,10 +101,17 @@ class TokenizerWithLimits(Tokenizer):
         special: Special = "all",
         threads: int | None = None,
     ) -> Encoding:
-        self._check_text((text, pair))
-        with self._time():
-            found = super().encode(text, pair, add_special_tokens, special=special, threads=threads)
-        return self._checked(found, len(found))
+        if pair is None and special == "all" and threads is None and self._is_short(text):
+            # One call of the core, which has the same deadline: it need not be said here.
+            found = super().encode(text, None, add_special_tokens)
+        else:
+            self._check_text((text, pair))
+            with self._time():
+                found = super().encode(
+                    text, pair, add_special_tokens, special=special, threads=threads
+                )
+        most = self._bounds.max_tokens
+        return found if most is None else self._checked(found, len(found))
 
     def encode_batch(
         self,
@@ -177,9 +184,8 @@ class TokenizerWithLimits(Tokenizer):
     def decode(
         self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
     ) -> str:
-        ids = self._few_ids(ids)
-        with self._time():
-            return super().decode(ids, skip_special_tokens, unknown_id=unknown_id)
+        # One call of the core, which has the same deadline: it need not be said here.
+        return super().decode(self._few_ids(ids), skip_special_tokens, unknown_id=unknown_id)
 
     def decode_batch(
         self,
@@ -272,6 +278,17 @@ class TokenizerWithLimits(Tokenizer):
         if error.feature == "output" and most is not None:
             return QuotaExceeded.of(said, most, most + 1)
         return error
+
+    @cached_property
+    def _short_text(self) -> int:
+        """So many characters are within the bound, and in one call of the core, for certain."""
+        from ._host.tokenizer import LONG_TEXT
+
+        most = self._bounds.max_text_bytes
+        return (LONG_TEXT - 1 if most is None else min(LONG_TEXT - 1, most)) // _UTF8_BYTES
+
+    def _is_short(self, text: str) -> bool:
+        return isinstance(text, str) and len(text) <= self._short_text
 
     def _time(self) -> AbstractContextManager[None]:
         seconds = self._bounds.deadline

@@ -7,6 +7,9 @@ after the other, in another order, so that what else the machine does falls on a
 servers are Starlette apps that call fastokens, or HuggingFace tokenizers, on the event loop; a
 server is not compared before its ids are those of the others. A second table has short requests
 beside one connection that keeps sending 2 MB.
+
+On Linux there is also what a request takes of a processor, in all threads of its server together:
+what else runs on the machine moves that least.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import asyncio
 import itertools
 import json
 import lzma
+import os
 import statistics
 import subprocess
 import sys
@@ -24,7 +28,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pywasmtok.bench import machine
 from pywasmtok.bench.texts import write
@@ -39,15 +43,30 @@ VARIANTS = 32
 SEED = 9
 
 
+class Server(NamedTuple):
+    port: int
+    process: int
+
+    def processor_seconds(self) -> float:
+        """That it has had so far; 0 where that is not known."""
+        try:
+            stat = Path(f"/proc/{self.process}/stat").read_text(encoding="ascii")
+        except OSError:
+            return 0.0
+        # Behind the name of the program, which may hold anything: its state, and eleven more.
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def serving(which: str, tokenizer: Path) -> Iterator[int]:
+def serving(which: str, tokenizer: Path) -> Iterator[Server]:
     command = [sys.executable, "-m", "tools.serving.servers", which, str(tokenizer)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     try:
         assert process.stdout is not None
-        yield int(process.stdout.readline())
+        yield Server(int(process.stdout.readline()), process.pid)
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -73,62 +92,68 @@ def requests_of(size: int, corpus: str) -> list[bytes]:
     ]
 
 
-async def require_equal(ports: dict[str, int], requests: Sequence[bytes]) -> None:
+async def require_equal(servers: dict[str, Server], requests: Sequence[bytes]) -> None:
     for one in requests[:4]:
         tokens = {}
-        for which, port in ports.items():
-            tokens[which] = json.loads(await exchange(port, one))["tokens"]
+        for which, server in servers.items():
+            tokens[which] = json.loads(await exchange(server.port, one))["tokens"]
         if len({tuple(ids) for ids in tokens.values()}) != 1:
             raise SystemExit(f"the servers do not give the same ids: {', '.join(tokens)}")
 
 
-def summary(rounds: Sequence[Measured]) -> dict[str, Any]:
+def summary(rounds: Sequence[Measured], processor_seconds: float) -> dict[str, Any]:
     together = Measured()
     for one in rounds:
         together.add(one)
+    answered = max(1, len(together.latencies))
     return {
         "requests_per_second": statistics.median(one.rate for one in rounds),
         "p50_ms": together.quantile(0.5) * 1000,
         "p99_ms": together.quantile(0.99) * 1000,
+        "processor_us": processor_seconds / answered * 1e6,
         "requests": len(together.latencies),
         "failed": together.failed,
     }
 
 
 async def case(
-    ports: dict[str, int],
+    servers: dict[str, Server],
     requests: Sequence[bytes],
     connections: int,
     options: argparse.Namespace,
     beside: Sequence[bytes] = (),
 ) -> dict[str, Any]:
-    rounds: dict[str, list[Measured]] = {which: [] for which in ports}
-    orders = itertools.cycle(itertools.permutations(ports))
+    rounds: dict[str, list[Measured]] = {which: [] for which in servers}
+    spent = dict.fromkeys(servers, 0.0)
+    orders = itertools.cycle(itertools.permutations(servers))
     busy, began = time.process_time(), time.perf_counter()
     for order in itertools.islice(orders, options.rounds):
         for which in order:
+            server = servers[which]
+            before = server.processor_seconds()
             found = await measure(
-                ports[which], requests, connections, options.seconds, beside=beside
+                server.port, requests, connections, options.seconds, beside=beside
             )
+            spent[which] += server.processor_seconds() - before
             rounds[which].append(found)
     busy, took = time.process_time() - busy, time.perf_counter() - began
     return {
         "connections": connections,
         # Near 1 the load itself would be what is measured.
         "load_busy": busy / took,
-        "servers": {which: summary(of) for which, of in rounds.items()},
+        "servers": {which: summary(of, spent[which]) for which, of in rounds.items()},
     }
 
 
-async def run(options: argparse.Namespace, ports: dict[str, int]) -> dict[str, Any]:
+async def run(options: argparse.Namespace, servers: dict[str, Server]) -> dict[str, Any]:
     cases = []
     for size in options.sizes:
         requests = requests_of(size, options.corpus)
-        await require_equal(ports, requests)
-        for port in ports.values():
-            await measure(port, requests, 4, options.seconds / 2)
+        await require_equal(servers, requests)
+        for server in servers.values():
+            await measure(server.port, requests, 4, options.seconds / 2)
         for connections in options.connections:
-            found = {"bytes": size, **await case(ports, requests, connections, options)}
+            found = {"bytes": size, **await case(servers, requests, connections, options)}
             cases.append(found)
             print(line(found), file=sys.stderr)
     beside = []
@@ -139,9 +164,9 @@ async def run(options: argparse.Namespace, ports: dict[str, int]) -> dict[str, A
     ]
     for size in options.sizes[:2]:
         requests = requests_of(size, options.corpus)
-        for port in ports.values():
-            await exchange(port, large[0])
-        found = {"bytes": size, **await case(ports, requests, 8, options, beside=large)}
+        for server in servers.values():
+            await exchange(server.port, large[0])
+        found = {"bytes": size, **await case(servers, requests, 8, options, beside=large)}
         beside.append(found)
         print("beside a large one: " + line(found), file=sys.stderr)
     return {
@@ -163,7 +188,8 @@ def line(found: dict[str, Any]) -> str:
     for which, one in found["servers"].items():
         rate, p50, p99 = (one[name] for name in ("requests_per_second", "p50_ms", "p99_ms"))
         failed = f" FAILED {one['failed']}" if one["failed"] else ""
-        parts.append(f"{which} {rate:.0f}/s p50 {p50:.2f} p99 {p99:.2f} ms{failed}")
+        cost = f"{one['processor_us']:.0f} us"
+        parts.append(f"{which} {rate:.0f}/s p50 {p50:.2f} p99 {p99:.2f} ms {cost}{failed}")
     return "; ".join([*parts, f"load busy {found['load_busy']:.2f}"])
 
 
@@ -192,7 +218,7 @@ def markdown(record: dict[str, Any]) -> str:
         lines += [f"## {title}", ""]
         head = ["bytes", "connections"]
         for which in servers:
-            head += [f"{names[which]}: requests/s", "p50 ms", "p99 ms"]
+            head += [f"{names[which]}: requests/s", "p50 ms", "p99 ms", "processor us"]
         head += [f"rate to {names[which]}" for which in others] + ["load busy"]
         lines += [f"| {' | '.join(head)} |", f"|{'---:|' * len(head)}"]
         for one in cases:
@@ -203,6 +229,7 @@ def markdown(record: dict[str, Any]) -> str:
                     f"{found['requests_per_second']:,.0f}",
                     f"{found['p50_ms']:.2f}",
                     f"{found['p99_ms']:.2f}",
+                    f"{found['processor_us']:.0f}",
                 ]
             own = one["servers"]["ours"]["requests_per_second"]
             rates = [one["servers"][which]["requests_per_second"] for which in others]
@@ -237,10 +264,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             path = Path(folder) / "tokenizer.json"
             path.write_bytes(lzma.decompress(options.tokenizer.read_bytes()))
-        ports = {
+        servers = {
             which: stack.enter_context(serving(which, path)) for which in options.servers.split(",")
         }
-        record = asyncio.run(run(options, ports))
+        record = asyncio.run(run(options, servers))
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if options.markdown:

@@ -23,7 +23,7 @@ from . import abi, config, fork
 from .cancel import CancelToken, Watch
 from .core import FUNCTIONS, Core
 from .guest_memory import GuestMemory
-from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory, export
+from .raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory, export
 from .shared_memory import SharedMemory
 from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
 from .ticker import LONGEST, ticker, ticks
@@ -91,10 +91,12 @@ class Handles:
 class Instance(GuestMemory):
     __slots__ = (
         "__weakref__",
+        "_arm",
         "_armed",
         "_bound",
         "_calls",
         "_core",
+        "_disarm",
         "_encode",
         "_encode_args",
         "_ids_word",
@@ -124,7 +126,7 @@ class Instance(GuestMemory):
         self._core = core
         self._memory_cap = memory_cap
         with fork.creation:
-            self._store = store = wasmtime.Store(core.engine)
+            self._store = store = GuestStore(core.engine)
             store.set_limits(memory_size=memory_cap or config.MEMORY_CAP)
             # Before instantiating: a module may have a start function.
             store.set_epoch_deadline(NEVER)
@@ -139,6 +141,7 @@ class Instance(GuestMemory):
                 ) from None
         self._calls = Calls(store, self._instance)
         self._trap = self._calls.trap
+        self._disarm = self._calls.deadline_setter(NEVER)
         self._guest = OwnMemory(store, self._instance) if shared is None else shared
         self._bound: dict[str, Call] = {}
         encode = self._bind("pwt_encode")
@@ -152,6 +155,8 @@ class Instance(GuestMemory):
         self.cancelled = False
         # How many ticks away the deadline of the running call is.
         self._armed = 1
+        # What sets it for the next call, where that has as much time.
+        self._arm: Callable[[], None] | None = None
         # There from the first call on that somebody may cancel.
         self._watch: Watch | None = None
         # After a trap: nobody may use it any more.
@@ -517,6 +522,7 @@ class Instance(GuestMemory):
             if self._watch is not None:
                 seconds = self._watch.begin(seconds, token)
             self._armed = ticks(seconds)
+            self._arm = None
         self._calls.set_deadline(self._armed)
         try:
             # Who cancels sets the flag first and moves the epoch then: one of both is seen.
@@ -525,6 +531,29 @@ class Instance(GuestMemory):
             return work(self)
         finally:
             self._calls.set_deadline(NEVER)
+
+    def within(
+        self,
+        seconds: float,
+        work: Callable[[Instance, bytes, int], Any],
+        data: bytes,
+        flags: int,
+    ) -> Any:
+        """`interruptible`, written out for cores with a clock and calls that nobody may cancel."""
+        ticker.begin(seconds)
+        if self._watch is not None:
+            seconds = self._watch.begin(seconds, None)
+        count = ticks(seconds)
+        if count != self._armed or self._arm is None:
+            # Most deadlines are alike.
+            self._armed, self._arm = count, self._calls.deadline_setter(count)
+        self._arm()
+        try:
+            if self.cancelled:
+                raise Interrupted
+            return work(self, data, flags)
+        finally:
+            self._disarm()
 
     def cancel(self) -> None:
         self.cancelled = True

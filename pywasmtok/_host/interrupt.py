@@ -92,18 +92,11 @@ class _Local(threading.local):
 _local: Final = _Local()
 
 
-class undisturbed:  # noqa: N801
-    """For who knows that no signal handler raises: until the block ends, calls of the main thread
-    are made there. A call to the helper and back costs more than a short call itself."""
-
-    __slots__ = ("_before",)
-
-    def __enter__(self) -> None:
-        self._before = _local.undisturbed
-        _local.undisturbed = True
-
-    def __exit__(self, *_: object) -> None:
-        _local.undisturbed = self._before
+def set_undisturbed(undisturbed: bool) -> bool:
+    """For who knows that no signal handler raises: until what this answers is put back, calls of
+    the main thread are made there. A call to the helper and back costs more than a short call."""
+    before, _local.undisturbed = _local.undisturbed, undisturbed
+    return before
 
 
 def in_main_thread() -> bool:

@@ -7,19 +7,27 @@ costs some microseconds more, and without them nothing at all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimit
 from . import abi, cancel
 from .cancel import CancelToken
 from .deadline import End, current, earlier
+from .instance import Instance
 from .parallel import utf8
 from .status import Interrupted
-from .tokenizer import LONG_TEXT, UNKNOWN_IDS, CoreTokenizer, encode_flags, require_whole
+from .tokenizer import (
+    LONG_INPUT,
+    LONG_TEXT,
+    UNKNOWN_IDS,
+    CoreTokenizer,
+    encode_flags,
+    require_whole,
+)
 
 if TYPE_CHECKING:
     from .crew import Job
-    from .instance import Instance
     from .pool import Pool
 
 
@@ -43,7 +51,7 @@ class LimitedTokenizer(CoreTokenizer):
         flags = encode_flags(add_special_tokens, special_is_text)
         if len(data) >= LONG_TEXT:
             return self._encode_long(data, flags)
-        ids: bytes = self._short(lambda one: one.encode_ids(data, flags))
+        ids: bytes = self._quick(Instance.encode_ids, data, flags)
         return ids
 
     def decode(self, ids: bytes, skip_special_tokens: bool, unknown: str = "skip") -> str:
@@ -51,7 +59,10 @@ class LimitedTokenizer(CoreTokenizer):
         flags = UNKNOWN_IDS[unknown]
         if skip_special_tokens:
             flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
-        text: str = self._run(len(ids), lambda one: one.decode(ids, flags))
+        if len(ids) >= LONG_INPUT:
+            text: str = self._long(lambda one: one.decode(ids, flags))
+        else:
+            text = self._quick(Instance.decode, ids, flags)
         return text
 
     def stream_step(self, ids: bytes, state: bytes, finish: bool) -> tuple[str, bytes]:
@@ -73,6 +84,42 @@ class LimitedTokenizer(CoreTokenizer):
     def _help(self, job: Job, work: Callable[[Instance], Any]) -> Any:
         return self._bounded(work, apart=False, job=job)
 
+    def _quick(self, work: Callable[[Instance, bytes, int], Any], data: bytes, flags: int) -> Any:
+        """`_bounded`, written out for most calls: short, in an instance that is there and has been
+        used before, and nobody may cancel them."""
+        seconds = most = self._deadline
+        if seconds is None or most is None or cancel.current() is not None:
+            return self._bounded(lambda one: work(one, data, flags), apart=False)
+        self._require_stack_once()
+        try:
+            instance = self._idle.pop()
+        except IndexError:
+            return self._bounded(lambda one: work(one, data, flags), apart=False)
+        began = monotonic()
+        end = current()
+        if end is not None and end.at - began < seconds:
+            seconds = end.at - began
+        watched = instance.watched and self._interrupt.in_main_thread()
+        if not instance.served or watched or seconds <= 0:
+            self._pool.release(instance)
+            return self._bounded(lambda one: work(one, data, flags), apart=False)
+        try:
+            result = instance.within(seconds, work, data, flags)
+        except BaseException as error:
+            if end is None or began + most < end.at:
+                end = End(most, began + most)
+            again = self._another(error, instance, end, fresh=False)
+            return self._until_done(
+                again, lambda one: work(one, data, flags), end, None, apart=False
+            )
+        if len(data) < LONG_INPUT:
+            self._idle.append(instance)
+            if self._pool.attention:
+                self._pool.attend()
+        else:
+            self._pool.release_after_long_call(instance)
+        return result
+
     def _bounded(
         self, work: Callable[[Instance], Any], *, apart: bool, job: Job | None = None
     ) -> Any:
@@ -81,34 +128,54 @@ class LimitedTokenizer(CoreTokenizer):
         token = cancel.current()
         if token is not None:
             token.check()
-        instance = self._pool.acquire(end)
+        return self._until_done(self._pool.acquire(end), work, end, token, apart=apart, job=job)
+
+    def _until_done(
+        self,
+        instance: Instance,
+        work: Callable[[Instance], Any],
+        end: End | None,
+        token: CancelToken | None,
+        *,
+        apart: bool,
+        job: Job | None = None,
+    ) -> Any:
         while True:
             fresh = not instance.served
             instance.served = True
             try:
                 result = self._call(instance, work, end, token, apart=apart, job=job)
-            except Interrupted as error:
-                self._pool.settle(instance, error)
-                if job is not None and job.stopped:
-                    raise
-                if token is not None:
-                    token.check()
-                if end is not None:
-                    end.check()
-                # Meant for another call of the same engine: this one starts over.
-                instance = self._pool.acquire(end)
-            except MemoryLimit as error:
-                self._pool.settle(instance, error)
-                if fresh:
-                    raise
-                # What a call may use must not depend on what others have left behind.
-                instance = self._pool.acquire_new()
             except BaseException as error:
-                self._pool.settle(instance, error)
-                raise
+                instance = self._another(error, instance, end, fresh=fresh, token=token, job=job)
             else:
                 self._pool.release_after_long_call(instance)
                 return result
+
+    def _another(
+        self,
+        error: BaseException,
+        instance: Instance,
+        end: End | None,
+        *,
+        fresh: bool,
+        token: CancelToken | None = None,
+        job: Job | None = None,
+    ) -> Instance:
+        """The instance in which a call that raised starts over; or that was all."""
+        self._pool.settle(instance, error)
+        if isinstance(error, Interrupted):
+            if job is not None and job.stopped:
+                raise error
+            if token is not None:
+                token.check()
+            if end is not None:
+                end.check()
+            # Meant for another call of the same engine.
+            return self._pool.acquire(end)
+        if isinstance(error, MemoryLimit) and not fresh:
+            # What a call may use must not depend on what others have left behind.
+            return self._pool.acquire_new()
+        raise error
 
     def _call(
         self,

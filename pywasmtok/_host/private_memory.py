@@ -8,15 +8,22 @@ page of a file from one that this process alone has. That takes 0.2 ms for an in
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import sys
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 _PAGE: Final = 4096
 _ENTRY: Final = 8
 # Of the last byte of an entry.
 _OF_A_FILE, _SWAPPED, _PRESENT = 0x20, 0x40, 0x80
+
+# From the kernel's generic headers.
+_DONT_NEED: Final = 4
+# Takes half a millisecond.
+_PIECE: Final = 8 << 20
 
 _RUN: Final = re.compile(b"\x01+")
 
@@ -58,6 +65,22 @@ def _pages(address: int, size: int) -> bytes | None:
     if len(entries) != size // _PAGE * _ENTRY:
         return None
     return entries[_ENTRY - 1 :: _ENTRY].translate(_OWN)
+
+
+def give_back(address: int, size: int) -> None:
+    """Pages that nobody will look at any more. Between pieces others may map memory."""
+    if not sys.platform.startswith("linux"):
+        return
+    advise = _madvise()
+    for start in range(0, size, _PIECE):
+        advise(address + start, min(_PIECE, size - start), _DONT_NEED)
+
+
+@cache
+def _madvise() -> Any:
+    function = ctypes.CDLL(None).madvise
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return function
 
 
 def most_maps() -> int:

@@ -8,6 +8,7 @@ number and types of the parameters before, once a module.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -15,12 +16,16 @@ from typing import Any, Final
 import wasmtime
 from wasmtime import _ffi as ffi
 
+from .private_memory import give_back
 from .status import Interrupted, trapped
 
 # One argument or result takes 16 bytes, of which an i32 uses the first four.
 SLOT_WORDS: Final = 4
 
 PAGE: Final = 64 * 1024
+
+# Less is unmapped in no time worth mentioning.
+_LARGE: Final = 16 << 20
 
 # Further away than the engine's epoch will ever come.
 NEVER: Final = 1 << 60
@@ -39,27 +44,32 @@ def _function(name: str, result: Any, *parameters: Any) -> Any:
     return ctypes.CFUNCTYPE(result, *parameters)(address_of(getattr(ffi.dll, name)))
 
 
+def _short_function(name: str, result: Any, *parameters: Any) -> Any:
+    """The same with the GIL kept: releasing it for a nanosecond's work means waiting for it again,
+    a millisecond and more where another thread computes."""
+    return ctypes.PYFUNCTYPE(result, *parameters)(address_of(getattr(ffi.dll, name)))
+
+
 # Without types of parameters: nothing is converted, so `argument` has to have done it before.
 _call_unchecked: Final = _function("wasmtime_func_call_unchecked", _pointer)
-# The same, with the GIL kept: for work that takes less than giving it away and waiting for it.
+# The same with the GIL kept, for work that takes less than giving it away and waiting for it.
 _call_keeping_gil: Final = ctypes.PYFUNCTYPE(_pointer)(
     address_of(ffi.dll.wasmtime_func_call_unchecked)
 )
-_memory_data: Final = _function("wasmtime_memory_data", _pointer, _pointer, _pointer)
-_memory_size: Final = _function("wasmtime_memory_data_size", ctypes.c_size_t, _pointer, _pointer)
-_set_deadline: Final = _function(
+_memory_data: Final = _short_function("wasmtime_memory_data", _pointer, _pointer, _pointer)
+_memory_size: Final = _short_function(
+    "wasmtime_memory_data_size", ctypes.c_size_t, _pointer, _pointer
+)
+_set_deadline: Final = _short_function(
     "wasmtime_context_set_epoch_deadline", None, _pointer, ctypes.c_uint64
 )
 
-# Without types of parameters, and with the GIL kept, as below.
+# Without types of parameters.
 _set_deadline_unchecked: Final = ctypes.PYFUNCTYPE(None)(
     address_of(ffi.dll.wasmtime_context_set_epoch_deadline)
 )
 
-# Keeps the GIL: releasing it for a nanosecond's work means waiting for it again.
-_increment_epoch: Final = ctypes.PYFUNCTYPE(None, _pointer)(
-    address_of(ffi.dll.wasmtime_engine_increment_epoch)
-)
+_increment_epoch: Final = _short_function("wasmtime_engine_increment_epoch", None, _pointer)
 
 
 def epoch_of(engine: wasmtime.Engine) -> Callable[[], None]:
@@ -178,16 +188,42 @@ class Calls:
         )
 
 
+class GuestStore(wasmtime.Store):
+    """Deleting a store unmaps its guest's memory at once, and for as long as that takes, no other
+    thread of the process can map anything. So what is large goes before, in pieces.
+
+    This is the store's own business: the parts of an instance may be finalized in any order, and an
+    address is nobody's when the store has gone.
+    """
+
+    def __init__(self, engine: wasmtime.Engine) -> None:
+        self._memory: tuple[Any, Any, wasmtime.Memory] | None = None
+        super().__init__(engine)
+
+    def holds(self, context: Any, address: Any, memory: wasmtime.Memory) -> None:
+        """`address`: of what `memory` is for the C API."""
+        self._memory = context, address, memory
+
+    def _delete(self, ptr: Any) -> None:
+        if self._memory is not None and not sys.is_finalizing():
+            context, address, _ = self._memory
+            size = int(_memory_size(context, address))
+            if size >= _LARGE:
+                give_back(int(_memory_data(context, address) or 0), size)
+        super()._delete(ptr)
+
+
 class OwnMemory:
     """The memory that an instance exports and nobody else sees."""
 
     __slots__ = ("_address", "_context", "_memory", "_store")
 
-    def __init__(self, store: wasmtime.Store, instance: wasmtime.Instance) -> None:
+    def __init__(self, store: GuestStore, instance: wasmtime.Instance) -> None:
         self._store = store
         self._memory = wasmtime.Memory._from_raw(export(store, instance, "memory").of.memory)
         self._context = _pointer(address_of(store._context()))
         self._address = _pointer(ctypes.addressof(self._memory._memory))
+        store.holds(self._context, self._address, self._memory)
 
     def base(self) -> int:
         return int(_memory_data(self._context, self._address) or 0)

@@ -18,7 +18,7 @@ from . import template_abi as abi
 from .deadline import current
 from .guest_memory import GuestMemory
 from .interrupt import in_main_thread
-from .raw import NEVER, SLOT_WORDS, Call, Calls, OwnMemory
+from .raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory
 from .status import misbehaved, trapped
 from .template_core import TemplateCore
 from .ticker import ticker, ticks
@@ -75,12 +75,13 @@ class TemplateInstance(GuestMemory):
         "_trap",
         "_watch",
         "fresh",
+        "watched",
     )
 
     def __init__(self, core: TemplateCore, memory_cap: int) -> None:
         self._memory_cap = memory_cap
         with fork.creation:
-            store = wasmtime.Store(core.engine)
+            store = GuestStore(core.engine)
             store.set_epoch_deadline(NEVER)
             try:
                 instance = wasmtime.Instance(store, core.module, [])
@@ -109,6 +110,8 @@ class TemplateInstance(GuestMemory):
         self._sources = 0
         # Whether nothing has run in it yet.
         self.fresh = True
+        # Whether Python is asked in the middle of its calls: not in the main thread, please.
+        self.watched = False
         self._answer = self._call("tpl_answer")
         # The memory itself has one size for ever: see `heap.rs`.
         if memory_cap > self._size:
@@ -138,14 +141,10 @@ class TemplateInstance(GuestMemory):
             self._set_deadline = self._calls.deadline_setter(time)
         self._set_deadline()
 
-    @property
-    def watched(self) -> bool:
-        """Whether Python is asked in the middle of its calls: not in the main thread, please."""
-        return self._watch is not None
-
     def _watched(self, seconds: float, token: cancel.CancelToken | None) -> float:
         if self._watch is None:
             self._watch = cancel.Watch(self._store)
+            self.watched = True
         return self._watch.begin(seconds, token)
 
     def knows(self, template: int) -> bool:

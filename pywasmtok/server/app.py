@@ -6,7 +6,6 @@ passes here and a layer costs as much as encoding a short text.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,11 +18,12 @@ from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ..errors import HostError, TokenizerError
+from ..errors import TokenizerError
 from . import trace
-from .answers import refusal
+from .answers import failure, refusal
 from .bodies import Bodies
 from .dialects import shaped
+from .direct import Direct
 from .errors import BadRequest, MethodNotAllowed, NotFound
 from .exchange import Exchange, route_class
 from .identity import Identity
@@ -31,8 +31,6 @@ from .straight import Short, Straight, again, head_of, taken
 from .work import watch
 
 __all__ = ["App", "create_app"]
-
-log = logging.getLogger("pywasmtok.server")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -69,6 +67,8 @@ class App:
         self.routes = tuple(routes)
         self._service = service
         self._straight = straight
+        # For servers that can have a request answered before there is anything of ASGI.
+        self.direct = None if straight is None else Direct(service, straight, self._count)
         self._identity = Identity(service)
         self._open = OPEN | ({"/metrics"} if service.config.metrics.open else set())
         # Most requests are for a path without parameters: one look-up instead of a search.
@@ -145,8 +145,7 @@ class App:
     ) -> None:
         sender.begun = exchange.status != 0
         if not isinstance(error, TokenizerError):
-            log.error("a handler of %s failed: %s", exchange.route, _place_of(error))
-            error = HostError("the server failed on this request; its log says where")
+            error = failure(error, exchange.route)
         await _refuse(error, scope, receive, sender, exchange)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -170,10 +169,7 @@ class App:
         except TokenizerError as error:
             await _refuse(error, scope, receive, sender, exchange)
         except Exception as error:
-            # What is said about it may hold text of the request: the log has its type and place.
-            log.error("a handler of %s failed: %s", exchange.route, _place_of(error))
-            failed = HostError("the server failed on this request; its log says where")
-            await _refuse(failed, scope, receive, sender, exchange)
+            await _refuse(failure(error, exchange.route), scope, receive, sender, exchange)
         finally:
             self._end(exchange)
 
@@ -193,8 +189,7 @@ class App:
         except WebSocketDisconnect:
             exchange.error = "cancelled"
         except Exception as error:
-            log.error("a socket of %s failed: %s", exchange.route, _place_of(error))
-            failed = HostError("the server failed on this socket; its log says where")
+            failed = failure(error, exchange.route)
             await _refuse_websocket(failed, scope, receive, sender, exchange)
         finally:
             self._end(exchange)
@@ -248,6 +243,9 @@ class App:
 
     def _end(self, exchange: Exchange) -> None:
         exchange.let_go()
+        self._count(exchange)
+
+    def _count(self, exchange: Exchange) -> None:
         seconds = time.perf_counter() - exchange.started
         caller = exchange.caller
         metrics = getattr(self._service, "metrics", None)
@@ -337,16 +335,6 @@ def check_path(scope: Scope) -> None:
         raise BadRequest(f"the path is not UTF-8: {error.reason}") from None
     if not path.isprintable():
         raise BadRequest("the path has control characters")
-
-
-def _place_of(error: Exception) -> str:
-    places = []
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        places.append(f"{code.co_qualname}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return f"{type(error).__name__} in {' > '.join(places[-4:])}"
 
 
 async def _refuse_websocket(

@@ -6,7 +6,8 @@ megabyte at a time and as slowly as it may.
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -32,6 +33,7 @@ class Bodies:
         self._of: Counter[str] = Counter()
         self._uploads: Counter[str] = Counter()
         self.held = 0
+        self.row = Row()
 
     def take(self, tenant: str, more: int) -> None:
         """TooManyRequests, Overloaded: it cannot be kept now."""
@@ -69,3 +71,28 @@ class Bodies:
             self._uploads[tenant] -= 1
             if not self._uploads[tenant]:
                 del self._uploads[tenant]
+
+
+class Row:
+    """Large bodies stand in a row: each time the event loop goes round, one of them may have its
+    next part. A dozen that come at once would keep all other requests waiting for milliseconds."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def turn(self) -> None:
+        loop = asyncio.get_running_loop()
+        mine = loop.create_future()
+        self._waiting.append(mine)
+        if len(self._waiting) == 1:
+            loop.call_soon(self._next, loop)
+        await mine
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting[0].done():
+            # Who waited there has left.
+            self._waiting.popleft()
+            if not self._waiting:
+                return
+        self._waiting[0].set_result(None)
+        loop.call_soon(self._next, loop)

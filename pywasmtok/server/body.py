@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..tenants.errors import Cancelled
-from .bodies import FREE
+from .bodies import FREE, Row
 from .contract import ServiceLike
 from .errors import BadRequest, BodyTooLarge, SlowBody, UnsupportedMedia
+from .priority import step_back
 from .strict_json import decode
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ _LARGE: Final = 256 << 10
 
 # One at a time: a reader of JSON lets no other thread run for milliseconds, and several of them
 # would hand each other the turns that the event loop waits for.
-_apart: Final = ThreadPoolExecutor(1, "pywasmtok-bodies")
+_apart: Final = ThreadPoolExecutor(1, "pywasmtok-bodies", partial(step_back, 1, gives_way=True))
 
 
 async def read(request: Request, most: int | None = None) -> bytes:
@@ -129,6 +131,7 @@ async def _received(
     request: Request, bounds: Bounds, most: int, take: Callable[[bytes], object]
 ) -> int:
     receive = request.receive
+    row = _row(request)
     size = 0
     begin = asyncio.get_running_loop().time() + bounds.body_seconds
     try:
@@ -148,12 +151,21 @@ async def _received(
                 # What has come buys time: who sends slowly but steadily is let through, who drips
                 # is not.
                 clock.reschedule(begin + size / max(1, bounds.body_bytes_per_second))
+                if row is not None and size > FREE:
+                    await row.turn()
     except TimeoutError:
         raise SlowBody(
             f"the body did not come in time: {size} bytes of it did",
             hint=f"After {bounds.body_seconds:g} seconds, {bounds.body_bytes_per_second} bytes a "
             "second are expected",
         ) from None
+
+
+def _row(request: Request) -> Row | None:
+    """Where large bodies wait for each other."""
+    exchange: Exchange | None = request.scope.get("state", {}).get("exchange")
+    bodies = None if exchange is None else exchange.bodies
+    return None if bodies is None else bodies.row
 
 
 def _too_large(most: int, asked: int) -> BodyTooLarge:

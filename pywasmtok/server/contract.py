@@ -218,6 +218,11 @@ class Work(Protocol):
         how long its calls take is learned."""
         ...
 
+    def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
+        """`run` of a call that is short, at once, on the event loop; the tenant has admitted it.
+        NotNowError: that cannot be, and nothing has been done."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -273,6 +278,12 @@ class ServiceLike(Protocol):
     ) -> T:
         """`work.run` for the tenant of `served`; after it, its counters and the metrics know.
         `operation`: a name that the metrics have."""
+        ...
+
+    def run_now(
+        self, served: Served, cost: int, call: Callable[[], T], *, operation: str = "other"
+    ) -> T:
+        """`run` with `inline`, where nothing has to wait. NotNowError: nothing has been done."""
         ...
 
     async def run_for(

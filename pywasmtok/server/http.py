@@ -25,6 +25,8 @@ _PIPELINED: Final = 32
 _LINGER_SECONDS: Final = 2.0
 """For the rest of a body that nobody will read: closing at once would take the answer away from a
 caller who is still sending."""
+_LINGER_STEP_SECONDS: Final = 0.02
+"""Between two pieces of it, so that others do not wait for what is thrown away."""
 
 _REASONS: Final = {
     400: "Bad Request",
@@ -47,7 +49,9 @@ class _RefusedError(Exception):
 
 
 def protocol(bounds: Bounds) -> type[BoundedHttp]:
-    return type("BoundedHttp", (BoundedHttp,), {"bounds": bounds})
+    from .direct_http import DirectHttp
+
+    return type("DirectHttp", (DirectHttp,), {"bounds": bounds})
 
 
 def uvicorn_options(config: Config) -> dict[str, Any]:
@@ -81,6 +85,9 @@ class BoundedHttp(HttpToolsProtocol):
         # Bytes since the parser last finished anything, and whether it did in this read.
         self._unfinished = 0
         self._finished = False
+        # The size of this read, if the head that is read began in it.
+        self._most_of_head: int | None = None
+        self._read = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
         self._linger_timer: asyncio.TimerHandle | None = None
@@ -108,6 +115,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._bad_next or self.transport.is_closing():
             return
         self._finished = False
+        self._read, self._most_of_head = len(data), None
         self._unset_keepalive_if_required()
         # As uvicorn does it, without a line in the log for each thing that strangers send.
         try:
@@ -120,6 +128,9 @@ class BoundedHttp(HttpToolsProtocol):
                 return
         if self.parser is None or self.transport.is_closing():
             return
+        if self._linger_timer is not None:
+            self.flow.pause_reading()
+            self.loop.call_later(_LINGER_STEP_SECONDS, self._go_on)
         self._unfinished = 0 if self._finished else self._unfinished + len(data)
         if self._unfinished > self.bounds.header_bytes:
             self._refuse(431, f"the head has more than {self.bounds.header_bytes} bytes")
@@ -139,6 +150,7 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         # Its timer is started where a read ends inside of it, which is seldom.
         self._in_message = self._in_head = True
+        self._most_of_head = self._read
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -155,15 +167,22 @@ class BoundedHttp(HttpToolsProtocol):
             raise self._refuse(431, f"there are more than {_HEADERS} headers")
 
     def on_headers_complete(self) -> None:
-        size = sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if size > self.bounds.header_bytes:
-            raise self._refuse(431, f"the head has more than {self.bounds.header_bytes} bytes")
+        # It cannot be longer than the read that it came in, which is nearly always short enough.
+        most = self._most_of_head
+        if most is None or most > self.bounds.header_bytes:
+            size = sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if size > self.bounds.header_bytes:
+                raise self._refuse(431, f"the head has more than {self.bounds.header_bytes} bytes")
         if len(self.pipeline) >= _PIPELINED:
             raise self._refuse(400, f"more than {_PIPELINED} requests wait on one connection")
         self._in_head = False
         self._finished = True
         if self._head_timer is not None:
             self._stop("_head_timer")
+        self.begin_request()
+
+    def begin_request(self) -> None:
+        """Its head is there, and good."""
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -180,17 +199,22 @@ class BoundedHttp(HttpToolsProtocol):
     # The answer.
 
     def on_response_complete(self) -> None:
+        is_last = not self.pipeline
         super().on_response_complete()
         if self.transport.is_closing():
             # It is closed as soon as all is sent, which must not wait for ever, either.
             self.loop.call_later(self.bounds.header_seconds, self.transport.abort)
-        elif self._bad_next and not self.pipeline:
+        elif self._bad_next and is_last:
             self._write_refusal()
         elif self._body_is_left() and self._linger_timer is None:
             self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._end)
 
     def _body_is_left(self) -> bool:
         return self._in_message and not self._in_head and self.cycle.response_complete
+
+    def _go_on(self) -> None:
+        if not (self._bad_next or self.transport.is_closing()):
+            self.flow.resume_reading()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .contract import Store
     from .service import Service
 
-__all__ = ["give_admin_key", "run"]
+__all__ = ["give_admin_key", "run", "serve"]
 
 # A worker that ends sooner than this after its start, so often, will not get better.
 _SOON_SECONDS: Final = 5.0
@@ -36,7 +36,7 @@ _ATTEMPTS: Final = 5
 _LOOK_SECONDS: Final = 0.2
 # After so long a thread that runs Python gives way to the event loop. Python's own 5 ms are several
 # times what a short request takes.
-_SWITCH_SECONDS: Final = 0.001
+_SWITCH_SECONDS: Final = 0.0002
 # Beyond the drain: what a worker may need to write usage and end.
 _END_SECONDS: Final = 10.0
 
@@ -60,13 +60,16 @@ def run(
         stack.callback(service.close)
         if admin_key_file is not None:
             give_admin_key(service.store, Path(admin_key_file))
-        return _serve(service, listening, lambda: say(address, config))
+        return serve(service, listening, lambda: say(address, config))
 
 
-def _serve(service: Service, listening: socket.socket, say: Callable[[], None]) -> int:
+def serve(
+    service: Service, listening: socket.socket, say: Callable[[], None] = lambda: None
+) -> int:
+    """One process, until a signal ends it; the exit code."""
+    from . import lifecycle
     from .app import create_app
     from .http import uvicorn_options
-    from .lifecycle import serve
 
     app, options = create_app(service), uvicorn_options(service.config)
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -75,7 +78,7 @@ def _serve(service: Service, listening: socket.socket, say: Callable[[], None]) 
     gc.collect()
     gc.freeze()
     say()
-    return serve(app, service.lifecycle, [listening], **options)
+    return lifecycle.serve(app, service.lifecycle, [listening], **options)
 
 
 def _bind(config: Config) -> socket.socket:
@@ -279,7 +282,7 @@ def _worker(config: dict[str, Any], listening: socket.socket, siblings: str) -> 
         print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
         sys.exit(3)
     try:
-        code = _serve(service, listening, lambda: None)
+        code = serve(service, listening)
     finally:
         service.close()
     sys.exit(code)

@@ -14,6 +14,7 @@ from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
 from ..tenants.errors import StorageFull, UnknownTokenizer
 from ..tenants.limits import TenantLimits
 from ..tenants.options import digest_of
+from ..tenants.tenant import typed
 from .catalog import Catalog, TenantFiles, View
 from .config import Config
 from .contract import (
@@ -34,6 +35,7 @@ from .lifecycle import Lifecycle
 from .limits import changed
 from .names import check_alias
 from .usage import UsageWriter
+from .work import NotNowError
 
 if TYPE_CHECKING:
     from ..sources.lazy import LazyFile
@@ -44,6 +46,9 @@ T = TypeVar("T")
 
 # How often usage is written and memory is looked after.
 _UPKEEP_SECONDS: Final = 5.0
+
+# Names whose meaning is remembered; it is soon found again.
+_MOST_FOUND: Final = 8192
 
 # Of the operator's own files, which are read before anybody asks for them.
 _PUBLIC_LIMITS: Final = {
@@ -79,6 +84,9 @@ class Service:
         self.lifecycle = Lifecycle(config.listen.drain_seconds)
         self._limits = changed(TenantLimits(), config.limits)
         self._catalog = Catalog(store, self._prepare, self._retire)
+        # What names mean to tenants, as far as it was asked for, in one view.
+        self._found: tuple[View, dict[tuple[str, str | None], tuple[str, TenantLike, FileInfo]]]
+        self._found = View(), {}
         self._usage = UsageWriter(store)
         self._end = threading.Event()
         self._upkeep: threading.Thread | None = None
@@ -95,9 +103,17 @@ class Service:
         return self._catalog.view.keys
 
     def find(self, caller: Caller, name: str | None) -> Served:
-        tenant = self.tenant(caller.tenant)
-        called, record = self._catalog.view.resolve(caller.tenant, name)
-        info = record.info
+        view = self._catalog.view
+        before, found = self._found
+        if before is not view or len(found) > _MOST_FOUND:
+            found = {}
+            self._found = view, found
+        meant = found.get((caller.tenant, name))
+        if meant is None:
+            tenant = self.tenant(caller.tenant)
+            called, record = view.resolve(caller.tenant, name)
+            meant = found[caller.tenant, name] = called, tenant, record.info
+        called, tenant, info = meant
         return Served(called, info.digest, tenant, tenant.live(info.digest), info)
 
     def listed(self, caller: Caller) -> list[Listed]:
@@ -123,6 +139,35 @@ class Service:
         return self._counted(
             served.tenant, cost, call, inline=inline, operation=operation, served=served
         )
+
+    def run_now(
+        self, served: Served, cost: int, call: Callable[[], T], *, operation: str = "other"
+    ) -> T:
+        """`run` with `inline`, without waiting for anything. NotNowError: nothing has been done."""
+        tenant = served.tenant
+        if not served.is_live:
+            raise NotNowError
+        tenant.admit(cost)
+        failed: TokenizerError | None = None
+        began = time.perf_counter()
+        try:
+            answer = self.work.run_now(tenant, cost, call, served.digest)
+        except NotNowError:
+            tenant.take_back(cost)
+            raise
+        except TokenizerError as error:
+            failed = error
+        except BaseException:
+            tenant.ended(cost)
+            raise
+        took = time.perf_counter() - began
+        tokens, served.tokens = served.tokens, 0
+        tenant.ended(cost, tokens=tokens, seconds=took, error=failed)
+        if self.metrics is not None:
+            self.metrics.call(tenant.name, operation, cost, took, tokens=tokens, error=failed)
+        if failed is not None:
+            raise typed(failed)
+        return answer
 
     def run_for(
         self,

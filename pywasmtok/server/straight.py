@@ -8,7 +8,7 @@ looked: up to the call into the sandbox nothing here has an effect. Both ways an
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -72,6 +72,7 @@ class Short(NamedTuple):
     """Whether the answer has the digest in a header."""
 
 
+Headers = Iterable[tuple[bytes, bytes]]
 Way = Callable[[bytes, Caller], Short | None]
 NamedWay = Callable[[bytes, Caller, str], Short | None]
 
@@ -91,14 +92,24 @@ class Straight:
         self._service: Any = service
         self._lifecycle = service.lifecycle
         self._needs_keys: bool = service.config.needs_keys
-        self._most = min(MOST_BYTES, service.config.bounds.body_bytes)
+        self.most = min(MOST_BYTES, service.config.bounds.body_bytes)
         self._local = Caller(LOCAL, admin=True)
         self._ways = dialects.ways(service)
         self._named_ways = api.ways(service)
 
     def screened(self, scope: Scope) -> Screened | None:
         """None: it goes the ordinary way."""
-        path: str = scope["path"]
+        if (
+            scope["method"] != "POST"
+            or scope["query_string"]
+            or scope["root_path"]
+            or b"%" in (scope.get("raw_path") or b"%")
+        ):
+            return None
+        return self.of_head(scope["path"], scope["headers"])
+
+    def of_head(self, path: str, headers: Headers) -> Screened | None:
+        """The same for a POST without a query, of which nothing is quoted in the path."""
         way, name = self._ways.get(path), ""
         named = None
         if way is None:
@@ -108,17 +119,9 @@ class Straight:
             named = self._named_ways.get(last)
             if named is None or not name:
                 return None
-        if (
-            scope["method"] != "POST"
-            or scope["query_string"]
-            or scope["root_path"]
-            or b"%" in (scope.get("raw_path") or b"%")
-            or self._lifecycle.draining
-            # Somebody may want to see each step.
-            or "opentelemetry.trace" in sys.modules
-        ):
+        if self._is_off():
             return None
-        found = self._heads(scope["headers"])
+        found = self._heads(headers)
         if found is None:
             return None
         caller, traced = found
@@ -127,7 +130,17 @@ class Straight:
         assert named is not None
         return Screened(_named_reader(named, caller, name), caller, traced)
 
-    def _heads(self, headers: Any) -> tuple[Caller, trace.Trace | None] | None:
+    def _is_off(self) -> bool:
+        # Somebody may want to see each step.
+        return self._lifecycle.draining or "opentelemetry.trace" in sys.modules
+
+    def still_good(self, screened: Screened) -> bool:
+        """Whether a head that was taken is taken now: keys expire, and servers drain."""
+        key_id = screened.caller.key_id
+        good = key_id is None or self._service.keys.is_good(key_id)
+        return good and not self._is_off()
+
+    def _heads(self, headers: Headers) -> tuple[Caller, trace.Trace | None] | None:
         said: dict[bytes, bytes] = {}
         for name, value in headers:
             if name in _READ:
@@ -140,7 +153,7 @@ class Straight:
         if (
             len(length) > _DIGITS
             or not length.isdigit()
-            or int(length) > self._most
+            or int(length) > self.most
             or said.get(b"content-type", b"application/json") not in _JSON
             or b"octet" in said.get(b"accept", b"")
         ):

@@ -3,6 +3,7 @@ surrogate pair, nothing but UTF-8."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from functools import lru_cache
@@ -21,13 +22,21 @@ _PLACE: Final = re.compile(r"^(.*) - at (?:key in )?`(.*)`$", re.DOTALL)
 _SURROGATE: Final = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2})"
 )
-_REST_OF_STRING: Final = re.compile(rb'(?:[^"\\]++|\\.)*+"', re.DOTALL)
+# A part of a string with many escapes: between parts, other threads may run.
+_PART_OF_STRING: Final = re.compile(rb'(?:[^"\\]++|\\.){0,4096}+', re.DOTALL)
+_FEW: Final = 256
+_MORE_SIGNS: Final = re.compile(
+    rb'(?:[^"{\[]*+(?:[{\[]|"(?:[^"\\]++|\\.)*+")){0,%d}+' % _FEW, re.DOTALL
+)
 _BUT_STRUCTURE: Final = bytes(byte for byte in range(256) if byte not in b"{}[]:")
 _DEEPEST: Final = 64
 
-# More strings, lists and objects than this cost seconds, and no request needs them: a long text is
-# one string, and ids are one list.
-_MOST_SIGNS: Final = 1 << 20
+# More strings, lists and objects than this take long, and no request needs them: a long text is one
+# string, and ids are one list.
+_MOST_SIGNS: Final = 1 << 17
+
+# What is looked at without letting another thread run.
+_PIECE: Final = 256 << 10
 
 # Up to here Python's own reader finds a key that comes twice faster than a search for quotes.
 _SMALL: Final = 64 << 10
@@ -36,12 +45,9 @@ _FEW_QUOTES: Final = 16
 
 def decode(data: bytes, kind: type[T], depth: int = _DEEPEST) -> T:
     if not data.isascii():
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            raise BadRequest(f"the body is not UTF-8: {error.reason}", offset=error.start) from None
-    signs = data.count(b'"') - data.count(b'\\"') + data.count(b"{") + data.count(b"[")
-    if signs > _MOST_SIGNS:
+        _check_utf8(data)
+    # Each is a byte at least.
+    if len(data) > _MOST_SIGNS and _signs(data) > _MOST_SIGNS:
         raise BadRequest(f"the body has more than {_MOST_SIGNS} strings, lists and objects")
     try:
         value = reread(data, kind)
@@ -50,6 +56,40 @@ def decode(data: bytes, kind: type[T], depth: int = _DEEPEST) -> T:
     if not _is_plain(data, depth):
         check_structure(data, depth)
     return value
+
+
+def _check_utf8(data: bytes) -> None:
+    place, view = 0, memoryview(data)
+    while place < len(data):
+        end = place + _PIECE
+        try:
+            place += codecs.utf_8_decode(view[place:end], "strict", end >= len(data))[1]
+        except UnicodeDecodeError as error:
+            raise BadRequest(
+                f"the body is not UTF-8: {error.reason}", offset=place + error.start
+            ) from None
+
+
+def _signs(data: bytes) -> int:
+    """How many strings, lists and objects there are, up to a few; ends beyond the most."""
+    signs = place = 0
+    # A few strings may be long: they are jumped over.
+    while signs < _FEW:
+        quote = data.find(b'"', place)
+        end = quote if quote >= 0 else len(data)
+        signs += data.count(b"{", place, end) + data.count(b"[", place, end)
+        if quote < 0:
+            return signs
+        signs += 1
+        place = _behind_string(data, quote)
+    # Of many, most are short.
+    while signs <= _MOST_SIGNS:
+        found = _MORE_SIGNS.match(data, place)
+        if found is None or found.end() == place:
+            break
+        place = found.end()
+        signs += _FEW
+    return signs
 
 
 def _is_plain(data: bytes, depth: int) -> bool:
@@ -149,12 +189,23 @@ def check_structure(data: bytes, depth: int = _DEEPEST) -> None:
                 raise _too_deep(depth)
         if quote < 0:
             return
-        place = find(b'"', quote + 1) + 1
-        if data[place - 2] == 0x5C:
-            rest = _REST_OF_STRING.match(data, quote + 1)
-            place = rest.end() if rest else len(data)
+        place = _behind_string(data, quote)
         quoted = quote
         name = data[quote:place] if place - quote < 1024 else b""
+
+
+def _behind_string(data: bytes, quote: int) -> int:
+    """Where the string that begins with this quote has ended."""
+    end = data.find(b'"', quote + 1)
+    if end < 0 or data[end - 1] != 0x5C:
+        return end + 1 or len(data)
+    place = quote + 1
+    while data[place : place + 1] != b'"':
+        part = _PART_OF_STRING.match(data, place)
+        if part is None or part.end() == place:
+            return len(data)
+        place = part.end()
+    return place + 1
 
 
 def _add(keys: set[bytes] | None, name: bytes, place: int) -> None:

@@ -19,28 +19,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import thread_time
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from .._host import deadline
 from .._host.cancel import CancelToken, cancellable
 from .._host.deadline import within
-from .._host.interrupt import undisturbed
+from .._host.interrupt import set_undisturbed
 from ..errors import DeadlineExceeded, InvalidArgument
 from ..tenants.errors import Cancelled, Overloaded, TooManyRequests
 from .inline import Permission
 from .pace import LONG_SECONDS, Pace, Paces
+from .priority import step_back
 from .turns import Turn, Turns
 
 if TYPE_CHECKING:
     from ..tenants.contract import TenantLike
 
-__all__ = ["ThreadWork", "WorkNumbers", "watch"]
+__all__ = ["NotNowError", "ThreadWork", "WorkNumbers", "watch"]
 
 T = TypeVar("T")
 
@@ -63,7 +65,9 @@ def watch(receive: Receive | None) -> None:
     _receive.set(receive)
 
 
-# Levels of priority that threads are below the event loop.
+# Levels of priority that threads are below the event loop, which goes first, and what runs on it:
+# threads that spin for as long as they may would have the processors to themselves, a time slice
+# each before it is the loop's turn.
 _SHORT_STEPS_BACK: Final = 1
 _LONG_STEPS_BACK: Final = 10
 
@@ -101,6 +105,7 @@ class _Call:
                 result = self.work()
         except BaseException as raised:
             error = raised
+            _let_go(raised)
         took = thread_time() - began
         # A loop that was closed meanwhile has nobody who waits.
         with suppress(RuntimeError):
@@ -183,6 +188,18 @@ class ThreadWork:
             long = inline or expected is None or expected > LONG_SECONDS
             return await self._run_in_thread(tenant, cost, call, pace, long)  # type: ignore[no-any-return]
 
+    def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
+        """`run` of a call that is short and may be begun again, without waiting for anything. The
+        tenant has admitted it. NotNowError: `run` can do it, and not this."""
+        name = tenant.name
+        pace = self._paces.of(name, about, True)
+        if not self._may_run_here(name, tenant.limits.concurrent, cost, pace):
+            raise NotNowError
+        try:
+            return self._run_here(name, cost, call, pace)
+        except _TooSlowError:
+            raise NotNowError from None
+
     def numbers(self) -> WorkNumbers:
         with self._lock:
             turns = self._turns
@@ -249,20 +266,24 @@ class ThreadWork:
 
     def _run_here(self, tenant: str, cost: int, call: Callable[[], T], pace: Pace) -> T:
         began = thread_time()
+        # What the server does on a signal raises nothing: so no blocks are needed.
+        most = deadline.earlier(deadline.current(), self._permission.deadline)
+        end = deadline.set_current(most)
+        undisturbed = set_undisturbed(True)
         try:
-            # What the server does on a signal raises nothing.
-            with within(self._permission.deadline), undisturbed():
-                return call()
+            return call()
         except DeadlineExceeded as error:
             if error.limit != self._permission.deadline:
                 raise
             raise _TooSlowError from None
         finally:
+            set_undisturbed(undisturbed)
+            deadline.set_current(end)
             took = thread_time() - began
-            with self._lock:
-                self._inline += 1
-                pace.saw(cost, took)
-                self._permission.saw(tenant, took)
+            self._inline += 1
+            # A number that a thread wrote at the same moment may be lost: all are guesses.
+            pace.saw(cost, took)
+            self._permission.saw(tenant, took)
 
     # In a thread.
 
@@ -309,7 +330,10 @@ class ThreadWork:
             turn.item.token.cancel()
 
     def _serve(self, lane: bool | None) -> None:
-        _step_back(_SHORT_STEPS_BACK if lane is False else _LONG_STEPS_BACK)
+        if lane is False:
+            step_back(_SHORT_STEPS_BACK)
+        else:
+            step_back(_LONG_STEPS_BACK, gives_way=True)
         while True:
             turn = self._next(lane)
             if turn is None:
@@ -340,14 +364,17 @@ class ThreadWork:
                 change.wait()
 
 
-def _step_back(steps: int) -> None:
-    """The event loop goes first, and what runs on it: threads that spin for as long as they may
-    would have the processors to themselves, a time slice each before it is the loop's turn."""
-    # Elsewhere a number of a thread is none of a process, and another's priority would be changed.
-    if sys.platform == "linux":
-        lower = os.getpriority(os.PRIO_PROCESS, os.getpid()) + steps
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(lower, 19))
+def _let_go(error: BaseException | None) -> None:
+    """Of what the frames of a failed call hold: its instance above all. Whoever keeps the error in
+    one of its own frames makes a ring of it, so what it holds would be freed at some later time by
+    whichever thread allocates, and that is mostly the event loop. Unmapping takes milliseconds."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__context__
+
+
+class NotNowError(Exception):
+    """A call has not been made: it would have to wait, or has turned out to be long."""
 
 
 class _TooSlowError(Exception):

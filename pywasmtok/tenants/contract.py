@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from ..errors import TokenizerError
     from ..sources.lazy import LazyFile
     from ..tokenizer import Tokenizer
     from .limits import TenantLimits
@@ -81,6 +82,22 @@ class TenantLike(Protocol):
     def admitted(self, cost: int) -> AbstractContextManager[None]:
         """Room for a call over so many bytes, or TooManyRequests. Counts it."""
         ...
+
+    def admit(self, cost: int) -> None:
+        """The same in two halves, for a call that is made at once: `ended` follows, or
+        `take_back`."""
+        ...
+
+    def ended(
+        self,
+        cost: int,
+        *,
+        tokens: int = 0,
+        seconds: float = 0.0,
+        error: TokenizerError | None = None,
+    ) -> None: ...
+
+    def take_back(self, cost: int) -> None: ...
 
     def note(self, *, tokens: int = 0, seconds: float = 0.0, refused: int = 0) -> None:
         """What only the caller knows of a call."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._locks import ForkSafeLock
 from ..errors import (
-    CoreTrap,
     DeadlineExceeded,
     HostError,
     InputTooLarge,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
     from .pool import TenantPool
 
-__all__ = ["Tenant"]
+__all__ = ["Tenant", "typed"]
 
 # Templates that its renderer keeps compiled, and its memory: each is at most 256 KiB of text.
 _KEPT_TEMPLATES = 16
@@ -44,7 +43,7 @@ _KEPT_TEMPLATES = 16
 _SHOWN = 80
 
 # Errors that say that a call was ended, and not that it was wrong.
-_ENDED = (DeadlineExceeded, MemoryLimit, CoreTrap, TemplateLimitExceeded)
+_FAILED = (DeadlineExceeded, MemoryLimit, HostError, TemplateLimitExceeded)
 
 
 class _Entry:
@@ -185,23 +184,45 @@ class Tenant:
     def admitted(self, cost: int) -> Iterator[None]:
         """Counts a call over so many bytes, or refuses it: TooManyRequests. How many run at once is
         another question: `entered`."""
+        self.admit(cost)
+        failed: TokenizerError | None = None
+        try:
+            yield
+        except TokenizerError as error:
+            failed = error
+            told = typed(error)
+            if told is error:
+                raise
+            raise told from None
+        finally:
+            self.ended(cost, error=failed)
+
+    def admit(self, cost: int) -> None:
+        """`admitted` in two halves, for who has no time for a block: `ended` has to follow."""
         self.last_use = self._clock()
         try:
             self.bucket.take(cost)
         except TooManyRequests:
             self._counters.add(refused=1)
             raise
-        try:
-            yield
-        except _ENDED:
-            self._counters.add(failed=1)
-            raise
-        except HostError as error:
-            self._counters.add(failed=1)
-            raise typed(error) from None
-        finally:
-            self._counters.add(requests=1, text_bytes=cost)
-            self.last_use = self._clock()
+
+    def ended(
+        self,
+        cost: int,
+        *,
+        tokens: int = 0,
+        seconds: float = 0.0,
+        error: TokenizerError | None = None,
+    ) -> None:
+        failed = isinstance(error, _FAILED)
+        self._counters.add(
+            requests=1, failed=failed, text_bytes=cost, tokens=tokens, seconds=seconds
+        )
+        self.last_use = self._clock()
+
+    def take_back(self, cost: int) -> None:
+        """What was admitted has not been done, and nothing is to be counted."""
+        self.bucket.give_back(cost)
 
     @contextmanager
     def entered(self) -> Iterator[None]:

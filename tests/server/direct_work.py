@@ -25,5 +25,8 @@ class DirectWork:
         with tenant.admitted(cost):
             return call()
 
+    def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
+        return call()
+
     def close(self) -> None:
         """It has nothing."""

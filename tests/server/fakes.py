@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import pywasmtok
+from pywasmtok.errors import TokenizerError
 from pywasmtok.server.config import Config
 from pywasmtok.server.contract import (
     LOCAL,
@@ -32,6 +33,7 @@ from pywasmtok.server.contract import (
 )
 from pywasmtok.server.errors import Draining, NotFound
 from pywasmtok.server.store.memory import MemoryStore
+from pywasmtok.server.work import NotNowError
 from pywasmtok.sources.lazy import LazyFile
 from pywasmtok.tenants import TenantLimits
 from pywasmtok.tenants.contract import FileInfo, TenantLike, Usage
@@ -79,6 +81,22 @@ class FakeTenant:
     def admitted(self, cost: int) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def admit(self, cost: int) -> None:
+        """There is always room."""
+
+    def take_back(self, cost: int) -> None:
+        """Nothing was taken."""
+
+    def ended(
+        self,
+        cost: int,
+        *,
+        tokens: int = 0,
+        seconds: float = 0.0,
+        error: TokenizerError | None = None,
+    ) -> None:
+        self.tokens += tokens
+
     def usage(self) -> Usage:
         return Usage()
 
@@ -100,6 +118,9 @@ class FakeWork:
     ) -> T:
         self.calls.append((tenant.name, cost))
         return await asyncio.to_thread(call)
+
+    def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
+        raise NotNowError
 
 
 class FakeLifecycle:
@@ -239,3 +260,8 @@ class FakeService:
         self.operations.append(operation)
         found: T = await self.work.run(served.tenant, cost, call, inline=inline)
         return found
+
+    def run_now(
+        self, served: Served, cost: int, call: Callable[[], T], *, operation: str = "other"
+    ) -> T:
+        raise NotNowError

@@ -11,7 +11,7 @@ import pytest
 
 from pywasmtok.server import api
 from pywasmtok.server.app import create_app
-from pywasmtok.server.bodies import Bodies
+from pywasmtok.server.bodies import Bodies, Row
 from pywasmtok.server.config import Bounds, Config
 from pywasmtok.tenants.errors import Overloaded, TooManyRequests
 
@@ -80,3 +80,36 @@ def test_slow_bodies_of_one_tenant_end_in_a_refusal() -> None:
         assert app.state.bodies.held == 0
 
     asyncio.run(ask())
+
+
+def test_of_large_bodies_one_goes_on_at_a_time() -> None:
+    """And between two of them the event loop goes round."""
+    rounds = 0
+    seen: list[tuple[str, int]] = []
+
+    async def count() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    async def comes(row: Row, name: str, parts: int) -> None:
+        for _ in range(parts):
+            await row.turn()
+            seen.append((name, rounds))
+
+    async def run() -> None:
+        row = Row()
+        counting = asyncio.create_task(count())
+        gone = asyncio.create_task(comes(row, "gone", 3))
+        rest = [asyncio.create_task(comes(row, name, 3)) for name in "ab"]
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.gather(*rest)
+        # Once more after it was empty.
+        await row.turn()
+        counting.cancel()
+
+    asyncio.run(run())
+    assert [name for name, _ in seen] == ["a", "b"] * 3
+    assert len({turn for _, turn in seen}) == len(seen)

@@ -112,8 +112,19 @@ def test_a_million_small_things_are_no_request(inside: bytes) -> None:
 
 
 def test_a_text_of_many_quotes_is_one_string() -> None:
-    text = '{"a": [1]}' * 100_000
+    text = '{"a": [1]}' * 200_000
     assert decode(json.dumps({"text": text}).encode(), Asked).text == text
+
+
+def test_utf8_is_looked_at_in_pieces() -> None:
+    for before in range(4):
+        text = "a" * ((256 << 10) - before) + "🌶" * 100_000
+        data = json.dumps({"text": text}, ensure_ascii=False).encode()
+        assert decode(data, Asked).text == text
+        place = data.rindex(b"\xf0")
+        error = refused(data[:place] + b"\xff" + data[place + 1 :])
+        assert (error.message, error.offset) == ("the body is not UTF-8: invalid start byte", place)
+        assert refused(data[:-3]).offset == len(data) - 6
 
 
 @pytest.mark.parametrize("size", [3, 30, 3000, 30_000])

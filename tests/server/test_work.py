@@ -252,6 +252,31 @@ def test_a_client_that_leaves_takes_its_call_along() -> None:
         asyncio.run(main(work))
 
 
+def test_what_a_failed_call_held_goes_in_its_thread() -> None:
+    ended: list[str] = []
+
+    class Held:
+        def __del__(self) -> None:
+            ended.append(threading.current_thread().name)
+
+    def fails() -> None:
+        held = Held()
+        try:
+            raise ValueError(id(held))
+        except ValueError as first:
+            # A ring, and another error in the middle of which this one came.
+            kept = first
+            raise KeyError(id(kept)) from None
+
+    async def run() -> None:
+        with working() as work, pytest.raises(KeyError) as found:
+            await work.run(tenant(), 1, fails)
+        assert found.value.__traceback__ is not None
+        assert [name[:14] for name in ended] == ["pywasmtok-work"]
+
+    asyncio.run(run())
+
+
 def test_the_watcher_does_not_outlive_the_call() -> None:
     async def main(work: ThreadWork) -> None:
         asked = 0

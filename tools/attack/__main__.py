@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from .hostile import KINDS
-from .run import run
+from .run import run, run_each
 
 
 def main() -> int:
@@ -17,10 +17,12 @@ def main() -> int:
         "--rate", type=float, default=20.0, help="acts a second of each hostile one"
     )
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--each", action="store_true", help="one kind at a time")
     parser.add_argument("--json", type=Path, help="where the record goes")
     parser.add_argument("--markdown", type=Path, help="the same, to be read")
     said = parser.parse_args()
-    record = run(said.seconds, said.tenants, said.pace, said.rate, said.kinds)
+    attack = run_each if said.each else run
+    record = attack(said.seconds, said.tenants, said.pace, said.rate, said.kinds)
     print(record.as_markdown())
     if said.json:
         said.json.write_text(record.as_json() + "\n", encoding="utf-8")

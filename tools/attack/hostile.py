@@ -163,10 +163,13 @@ async def slow_body(attacker: Attacker) -> None:
             head("POST", f"{_API}/demo/encode", attacker.key, 1_000_000, content_type=_JSON)
         )
         waiting = asyncio.create_task(_read(attacker, connection))
-        while not waiting.done():
-            await connection.send(b" ")
-            await asyncio.wait([waiting], timeout=0.5)
-        await waiting
+        try:
+            while not waiting.done():
+                await connection.send(b" ")
+                await asyncio.wait([waiting], timeout=0.5)
+            await waiting
+        finally:
+            waiting.cancel()
     finally:
         connection.drop()
 
@@ -305,7 +308,8 @@ KINDS: Final[dict[str, tuple[Act, int, float]]] = {
 
 
 async def attack(attacker: Attacker, rate: float, until: Callable[[], bool]) -> None:
-    """`rate` acts a second, as far as so many are not under way already."""
+    """`rate` acts a second, as far as so many are not under way already. At times of their own, as
+    strangers do: all kinds in the same millisecond would be a wave that only this program makes."""
     act, most, share = KINDS[attacker.kind]
     under_way: set[asyncio.Task[None]] = set()
     if attacker.kind == "spinning-pattern":
@@ -315,7 +319,7 @@ async def attack(attacker: Attacker, rate: float, until: Callable[[], bool]) -> 
             task = asyncio.create_task(_guarded(act, attacker))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
-        await asyncio.sleep(1 / (rate * share))
+        await asyncio.sleep(attacker.chance.expovariate(rate * share))
     for task in list(under_way):
         task.cancel()
     await asyncio.gather(*under_way, return_exceptions=True)

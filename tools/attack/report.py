@@ -12,7 +12,7 @@ from typing import Any
 
 from .good import Good, fairness, percentile
 
-__all__ = ["Part", "Record", "part_of"]
+__all__ = ["Each", "Part", "Record", "part_of"]
 
 
 @dataclass
@@ -60,6 +60,9 @@ class Record:
     beside: Part
     shares: Part
     """Good tenants that ask without a pause, beside the hostile ones."""
+    crowded: Part
+    """As `alone`, while the hostile process computes as much as beside them, and sends nothing:
+    what of it is the sharing of processors with who attacks, which has its own elsewhere."""
     hostile: Mapping[str, Any]
     deaths: int
     internal_errors: list[str]
@@ -80,7 +83,7 @@ class Record:
 
     @property
     def wrong(self) -> int:
-        return self.alone.wrong + self.beside.wrong + self.shares.wrong
+        return sum(one.wrong for one in (self.alone, self.beside, self.shares, self.crowded))
 
     @property
     def slower(self) -> float:
@@ -101,7 +104,12 @@ class Record:
 
     def as_json(self) -> str:
         return json.dumps(
-            {**asdict(self), "contained": self.contained, "p99 beside / alone": self.slower},
+            {
+                **asdict(self),
+                "contained": self.contained,
+                "p99 beside / alone": self.slower,
+                "p99 computing / alone": self.crowded.p99 / self.alone.p99,
+            },
             indent=1,
         )
 
@@ -115,6 +123,7 @@ class Record:
             (f"alone, {self.pace:g} calls/s each", self.alone),
             ("the same beside hostile ones", self.beside),
             ("without a pause, beside hostile ones", self.shares),
+            ("alone, but hostile ones compute and send nothing", self.crowded),
         ):
             refused = sum(part.refused.values())
             rows.append(
@@ -138,8 +147,10 @@ class Record:
             )
         summary = (
             f"{self.contained} contained faults, {self.wrong} wrong answers, {self.deaths} deaths; "
-            f"p99 of good tenants {self.slower:.2f} times that alone, Jain's index "
-            f"{self.shares.jain:.3f}; {self.tenants} good and {len(self.hostile)} hostile tenants."
+            f"p99 of good tenants {self.slower:.2f} times that alone, "
+            f"{self.crowded.p99 / self.alone.p99:.2f} times where hostile ones compute as much and "
+            f"send nothing; Jain's index {self.shares.jain:.3f}; {self.tenants} good and "
+            f"{len(self.hostile)} hostile tenants."
         )
         loads = [f"{one:.1f}" for one in (self.load_before, self.load_after) if one is not None]
         where = (
@@ -148,3 +159,36 @@ class Record:
             f"{' and '.join(loads) or 'unknown'}"
         )
         return "\n".join([summary, "", *rows, "", where, ""])
+
+
+@dataclass
+class Each:
+    """The good tenants beside one kind at a time."""
+
+    tenants: int
+    pace: float
+    rate: float
+    alone: Part
+    beside: Mapping[str, Part]
+    alone_after: Part
+    internal_errors: list[str]
+
+    def problems(self) -> list[str]:
+        wrong = sum(one.wrong for one in (self.alone, *self.beside.values(), self.alone_after))
+        found = [f"{wrong} wrong answers"] if wrong else []
+        if self.internal_errors:
+            found.append(f"{len(self.internal_errors)} internal errors in the log")
+        return found
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+    def as_markdown(self) -> str:
+        rows = ["| beside | right | wrong | p50 ms | p99 ms | most |", "|---|---|---|---|---|---|"]
+        parts = [("nobody", self.alone), *self.beside.items(), ("nobody, again", self.alone_after)]
+        rows += [
+            f"| {name} | {part.answers} | {part.wrong} | {part.p50:.2f} | {part.p99:.2f} | "
+            f"{part.longest:.0f} |"
+            for name, part in parts
+        ]
+        return "\n".join([*rows, ""])

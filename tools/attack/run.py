@@ -16,9 +16,9 @@ from typing import Any
 from .good import Good, load, questions
 from .hostile import KINDS
 from .place import HOST, Place, running
-from .report import Record, part_of
+from .report import Each, Record, part_of
 
-__all__ = ["run"]
+__all__ = ["run", "run_each"]
 
 _WARM_SECONDS = 1.0
 _WARM_OF_EACH = 0.05
@@ -38,6 +38,43 @@ def run(
         running(Path(folder), good, kinds) as place,
     ):
         return asyncio.run(_run(place, good, kinds, seconds, pace, rate))
+
+
+def run_each(
+    seconds: float, tenants: int, pace: float, rate: float, kinds: Sequence[str] = tuple(KINDS)
+) -> Each:
+    """One kind after the other, each for so long: who makes the good ones wait."""
+    good = [f"good-{number:03}" for number in range(tenants)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(Path(folder), good, kinds) as place,
+    ):
+        return asyncio.run(_run_each(place, good, kinds, seconds, pace, rate))
+
+
+async def _run_each(  # noqa: PLR0917
+    place: Place,
+    good: Sequence[str],
+    kinds: Sequence[str],
+    seconds: float,
+    pace: float,
+    rate: float,
+) -> Each:
+    asked = questions(_QUESTIONS)
+
+    async def part(length: float, speed: float | None) -> list[Good]:
+        return await load(place, good, asked, until=time.perf_counter() + length, pace=speed)
+
+    await part(max(_WARM_SECONDS, len(good) * _WARM_OF_EACH), None)
+    alone = part_of(await part(seconds, pace), seconds)
+    beside = {}
+    for kind in kinds:
+        async with _hostile(place, [kind], rate) as hostile:
+            await hostile.go()
+            beside[kind] = part_of(await part(seconds, pace), seconds)
+            await hostile.pause()
+    alone_after = part_of(await part(seconds, pace), seconds)
+    return Each(len(good), pace, rate, alone, beside, alone_after, place.internal_errors()[:20])
 
 
 async def _run(  # noqa: PLR0917
@@ -61,6 +98,7 @@ async def _run(  # noqa: PLR0917
     alone = [Good(name) for name in good]
     beside = [Good(name) for name in good]
     shares = [Good(name) for name in good]
+    crowded = [Good(name) for name in good]
     before = machine_load()
     async with _hostile(place, kinds, rate) as hostile:
         for _ in range(rounds):
@@ -68,6 +106,9 @@ async def _run(  # noqa: PLR0917
             await hostile.go()
             _join(beside, await part(length, pace))
             _join(shares, await part(length / 4, None))
+            await hostile.pause()
+            await hostile.say("compute")
+            _join(crowded, await part(length / 4, pace))
             await hostile.pause()
     deaths = int(place.dead or not place.healthy())
     return Record(
@@ -78,6 +119,7 @@ async def _run(  # noqa: PLR0917
         alone=part_of(alone, seconds / 2),
         beside=part_of(beside, seconds),
         shares=part_of(shares, seconds / 4),
+        crowded=part_of(crowded, seconds / 4),
         hostile=hostile.found,
         deaths=deaths,
         internal_errors=place.internal_errors()[:20],

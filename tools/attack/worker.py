@@ -1,17 +1,23 @@
 """The process of the hostile tenants: what they do must not slow down who measures.
 
-Reads from standard input what to do, then lines: `go`, `pause`. Each is answered when it is done.
-When that is closed, it writes what came of it.
+Reads from standard input what to do, then lines: `go`, `compute`, `pause`. Each is answered when it
+is done. When that is closed, it writes what came of it.
+
+`compute` takes as much of a processor as the last `go` did, and sends nothing: what good tenants
+wait for then is this machine, which has to be shared, and not the server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import sys
-from typing import Any
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from pywasmtok.server.priority import step_back
 
 from .hostile import CONTAINED, Attacker, attack
 
@@ -23,30 +29,27 @@ __all__ = ["main"]
 _STEPS_BACK = 15
 
 
+# How long an act computes before it waits for an answer, about.
+_COMPUTE_SECONDS: Final = 0.002
+
+
 async def main() -> None:
-    if hasattr(os, "nice"):
-        os.nice(_STEPS_BACK)
+    step_back(_STEPS_BACK, gives_way=True)
     loop = asyncio.get_running_loop()
     said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
     attackers = [
         Attacker(kind, said["host"], said["port"], key, random.Random(kind))
         for kind, key in said["keys"].items()
     ]
-    over = asyncio.Event()
-    working: asyncio.Future[Any] | None = None
+    work = _Work()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
+        await work.end()
         if line.strip() == "go":
-            over.clear()
-            attacks = [attack(one, said["rate"], over.is_set) for one in attackers]
-            working = asyncio.gather(*attacks)
-        else:
-            over.set()
-            if working is not None:
-                await working
+            work.begin([attack(one, said["rate"], work.is_over) for one in attackers])
+        elif line.strip() == "compute":
+            work.begin([_compute(work.share, work.is_over)])
         print(line.strip(), flush=True)
-    over.set()
-    if working is not None:
-        await working
+    await work.end()
     found = {
         one.kind: {
             "outcomes": dict(one.outcomes),
@@ -56,6 +59,45 @@ async def main() -> None:
         for one in attackers
     }
     print(json.dumps(found))
+
+
+class _Work:
+    """What goes on until the next line."""
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        """Of a processor, what the last one took."""
+        self._over = asyncio.Event()
+        self._working: asyncio.Future[Any] | None = None
+        self._began = 0.0, 0.0
+
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def begin(self, parts: list[Coroutine[Any, Any, None]]) -> None:
+        self._over.clear()
+        self._began = time.perf_counter(), time.process_time()
+        self._working = asyncio.gather(*parts)
+
+    async def end(self) -> None:
+        if self._working is None:
+            return
+        wall, processor = self._began
+        self.share = (time.process_time() - processor) / (time.perf_counter() - wall)
+        self._over.set()
+        await self._working
+        self._working = None
+
+
+async def _compute(share: float, until: Callable[[], bool]) -> None:
+    began, spent = time.perf_counter(), time.process_time()
+    while not until():
+        end = time.process_time() + _COMPUTE_SECONDS
+        while time.process_time() < end:
+            pass
+        # What others had of the processor meanwhile is made up for, as it is with acts.
+        ahead = (time.process_time() - spent) / max(share, 0.001)
+        await asyncio.sleep(max(0.0, ahead - (time.perf_counter() - began)))
 
 
 if __name__ == "__main__":

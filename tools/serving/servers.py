@@ -38,11 +38,9 @@ def _end_with_standard_input() -> None:
 
 
 def ours(path: str, listening: socket.socket) -> int:
-    from pywasmtok.server.app import create_app
     from pywasmtok.server.config import read_config
-    from pywasmtok.server.http import uvicorn_options
-    from pywasmtok.server.lifecycle import serve
     from pywasmtok.server.opening import open_service
+    from pywasmtok.server.running import serve
 
     # Everything is on as it is by default; the log goes where a log goes. What a tenant may have
     # done in a second is above what is measured, for a refusal would be quick.
@@ -55,8 +53,7 @@ def ours(path: str, listening: socket.socket) -> int:
     )
     service = open_service(config)
     try:
-        app = create_app(service)
-        return serve(app, service.lifecycle, [listening], **uvicorn_options(config))
+        return serve(service, listening)
     finally:
         service.close()
 

@@ -19,7 +19,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 json_bytes = _ENCODER.encode
 
 # A list of so many is written in a millisecond, in which no other thread can run.
-_AT_ONCE: Final = 16_384
+_AT_ONCE: Final = 2048
 
 
 def ids_of(ids: memoryview) -> Any:

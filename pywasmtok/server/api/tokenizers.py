@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -51,8 +52,8 @@ async def upload(request: Request, service: ServiceLike) -> Response:
     limits = tenant.limits
     most = min(service.config.bounds.upload_bytes, limits.calls.file_bytes)
     places = request.app.state.bodies.upload(tenant.name, max(1, limits.concurrent))
-    with places, typed_errors(), tempfile.TemporaryFile() as file:
-        # Slow uploads wait on the disk and not in memory.
+    # Slow uploads wait on the disk and not in memory. Making a file may wait for the disk, too.
+    with places, typed_errors(), await asyncio.to_thread(tempfile.TemporaryFile) as file:
         length = await body.read_into(request, file.write, most)
 
         def call() -> str:

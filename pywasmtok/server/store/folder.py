@@ -16,13 +16,14 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from ...errors import LoadError, TokenizerError
 from ...sources.lazy import LazyFile
 from ...tenants.contract import FileInfo, Usage
+from ...tenants.limits import TenantLimits
 from ..contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord, TokenizerRecord
 from ..errors import Conflict
 from ..limits import limits_from, limits_of
@@ -64,7 +65,7 @@ class FolderStore(Changes):
             "SELECT name, limits, created, disabled FROM tenants ORDER BY name"
         )
         return [
-            TenantRecord(name, limits_from(json.loads(limits)), created, bool(disabled))
+            TenantRecord(name, _limits(limits), created, bool(disabled))
             for name, limits, created, disabled in found
         ]
 
@@ -317,6 +318,12 @@ class FolderStore(Changes):
 def _has_tenant(connection: sqlite3.Connection, name: str) -> bool:
     found = connection.execute("SELECT 1 FROM tenants WHERE name = ?", (name,))
     return found.fetchone() is not None
+
+
+@lru_cache(maxsize=256)
+def _limits(said: str) -> TenantLimits:
+    """Most tenants have the same. All are read at each change of the records."""
+    return limits_from(json.loads(said))
 
 
 def _require_tenant(connection: sqlite3.Connection, name: str) -> None:

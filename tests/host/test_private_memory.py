@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import ctypes
+import gc
+import mmap
+import sys
+
+import pytest
+
+from pywasmtok._host import raw
+from pywasmtok._host.core import open_core
+from pywasmtok._host.instance import Instance
+from pywasmtok._host.private_memory import give_back
+
+SIZE = 20 << 20
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere nothing is done")
+def test_pages_that_are_given_back_are_empty() -> None:
+    memory = mmap.mmap(-1, SIZE + mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        memory.write(b"\x01" * len(memory))
+        window = ctypes.c_char.from_buffer(memory)
+        give_back(ctypes.addressof(window), SIZE)
+        del window
+        assert memory[:SIZE].count(0) == SIZE
+        assert memory[SIZE:].count(1) == mmap.PAGESIZE
+    finally:
+        memory.close()
+
+
+@pytest.mark.parametrize(("size", "gone"), [(4 << 20, False), (SIZE, True)])
+def test_large_memories_are_given_back_before_they_are_unmapped(
+    size: int, gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(raw, "give_back", lambda address, size: seen.append(size))
+    instance = Instance(open_core("portable"))
+    instance.grow_to(size)
+    grown = instance.size
+    del instance
+    assert seen == ([grown] if gone else [])
+
+
+@pytest.mark.parametrize("store_first", [False, True])
+def test_in_a_ring_that_is_collected_the_order_does_not_matter(
+    store_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The collector finalizes what is in a ring and behind it in any order."""
+    seen: list[int] = []
+    give = raw.give_back
+
+    def noted(address: int, size: int) -> None:
+        seen.append(size)
+        give(address, size)
+
+    monkeypatch.setattr(raw, "give_back", noted)
+    instance = Instance(open_core("portable"))
+    instance.grow_to(SIZE)
+    if store_first:
+        # As if the collector had begun with it.
+        instance._store.close()
+    before = len(seen)
+    ring: list[object] = [instance]
+    ring.append(ring)
+    del instance, ring
+    gc.collect()
+    assert (before, len(seen)) == (1 if store_first else 0, 1)

@@ -1,0 +1,457 @@
+"""What is answered in the protocol itself is answered, counted and logged as by the application, in
+whatever pieces and whatever order it is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pywasmtok.server.app import create_app
+from pywasmtok.server.config import Bounds, Logs
+from pywasmtok.server.contract import LOCAL
+from pywasmtok.server.keys import make_key
+from pywasmtok.server.routes import routes_of
+from pywasmtok.server.service import Service
+
+from .live import Connection, service_of, serving
+
+HOME = Path(__file__).parents[2] / "conformance" / "http"
+DATE = re.compile(rb"date: [^\r]*\r\n")
+BOUNDS = Bounds(header_bytes=4 << 10, header_seconds=5.0, body_seconds=5.0)
+
+
+class Allowing:
+    """In place of what is learned from how long calls take, which a busy machine may change."""
+
+    deadline = 30.0
+    allows = True
+
+    def given(self, *_: Any) -> bool:
+        return self.allows
+
+    def saw(self, *_: Any) -> None:
+        """It does not learn."""
+
+
+class Both:
+    """One service behind both ways, each on a port of its own."""
+
+    def __init__(self, service: Service, quick: int, ordinary: int, app: Any) -> None:
+        self.service = service
+        self.app = app
+        self.ports = quick, ordinary
+        self.counted: list[dict[str, Any]] = []
+        self.logged: list[dict[str, Any]] = []
+        self.direct = 0
+        counts, answer = service.metrics.request, app.direct.answer
+
+        def request(**named: Any) -> None:
+            assert named.pop("seconds") >= 0
+            self.counted.append(named)
+            counts(seconds=0.0, **named)
+
+        def write(**named: Any) -> None:
+            assert named.pop("seconds") >= 0
+            self.logged.append(named)
+
+        def seen(*given: Any) -> bytes | None:
+            found: bytes | None = answer(*given)
+            self.direct += found is not None
+            return found
+
+        self.permission = Allowing()
+        work: Any = service.work
+        work._permission = self.permission
+        service.metrics.request = request
+        service.access_log = SimpleNamespace(write=write, close=lambda: None)
+        app.direct.answer = seen
+
+    def ask(self, port: int, pieces: list[bytes]) -> tuple[bytes, Any, Any]:
+        """All that is sent back until the server closes, without the time."""
+        self.counted.clear()
+        self.logged.clear()
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for piece in pieces:
+                try:
+                    connection.sendall(piece)
+                except OSError:
+                    break
+            answers = _until_closed(connection)
+        return DATE.sub(b"", answers), list(self.counted), list(self.logged)
+
+    def agree(self, *pieces: bytes) -> tuple[bytes, int]:
+        """The answers, and how many of them were given by the protocol."""
+        self.direct = 0
+        quick = self.ask(self.ports[0], list(pieces))
+        direct = self.direct
+        assert quick == self.ask(self.ports[1], list(pieces))
+        assert self.direct == direct
+        return quick[0], direct
+
+
+def _until_closed(connection: socket.socket) -> bytes:
+    parts = []
+    try:
+        while part := connection.recv(65536):
+            parts.append(part)
+    except ConnectionError:
+        pass
+    return b"".join(parts)
+
+
+@contextmanager
+def both_of(**config: Any) -> Iterator[Both]:
+    config = {"bounds": BOUNDS, "logs": Logs(access=False), **config}
+    with service_of({"m": str(HOME / "tokenizer")}, **config) as service:
+        app = create_app(service)
+        ordinary = create_app(service, routes_of(service))
+        with (
+            serving(app, service.config) as quick_port,
+            serving(ordinary, service.config) as ordinary_port,
+        ):
+            made = Both(service, quick_port, ordinary_port, app)
+            # A tokenizer that has to be read first is no business of the event loop.
+            made.ask(quick_port, [sent(PLAIN), LAST])
+            yield made
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[Both]:
+    with both_of() as made:
+        yield made
+
+
+def sent(asked: tuple[str, Any], *lines: bytes, version: bytes = b"1.1") -> bytes:
+    path, value = asked
+    body = value if isinstance(value, bytes) else json.dumps(value).encode()
+    head = [
+        b"POST %b HTTP/%b" % (path.encode(), version),
+        b"Host: 127.0.0.1:8080",
+        b"Content-Type: application/json",
+        *lines,
+        b"Content-Length: %d" % len(body),
+    ]
+    return b"\r\n".join([*head, b"", body])
+
+
+LAST = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+PLAIN = "/tokenize", {"prompt": "Hello world"}
+API = "/api/v1/tokenizers/m/"
+EACH: list[tuple[str, Any]] = [
+    PLAIN,
+    ("/tokenize", {"content": "Hello", "with_pieces": True}),
+    ("/tokenize", {"inputs": "naïve"}),
+    ("/v1/tokenize", {"prompt": "Hello"}),
+    ("/detokenize", {"tokens": [266, 65]}),
+    ("/v1/detokenize", {"tokens": [266, 65]}),
+    (f"{API}encode", {"text": "Hello"}),
+    (f"{API}decode", {"ids": [266, 65]}),
+    (f"{API}count", {"text": "Hello"}),
+]
+ODD: list[bytes] = [
+    sent(PLAIN, b"Connection: keep-alive", b"User-Agent: x", b"Accept: */*"),
+    sent(PLAIN, b"Expect: 100-continue"),
+    sent(PLAIN, b"Expect: nothing"),
+    sent(PLAIN, b"Origin: http://evil.example"),
+    sent(PLAIN, b"traceparent: 00-" + b"1" * 32 + b"-" + b"2" * 16 + b"-01"),
+    sent(PLAIN, b"Host: other.example"),
+    sent(("/tokenize?x=1", {"prompt": "a"})),
+    sent(("/tokenize#x", {"prompt": "a"})),
+    sent(("/%74okenize", {"prompt": "a"})),
+    sent(("http://localhost/tokenize", {"prompt": "a"})),
+    sent((f"{API}encode?x=/encode", {"text": "a"})),
+    sent(("/api/v1/tokenizers/a?b/encode", {"text": "a"})),
+    sent(("/api/v1/tokenizers/nobody/encode", {"text": "a"})),
+    sent(("/tokenize", {"prompt": "a", "model": "nobody"})),
+    sent(("/tokenize", {"prompt": "a", "content": "b"})),
+    sent(("/tokenize", b'{"prompt": "\xff"}')),
+    sent(("/tokenize", b"")),
+    sent(("/tokenize", {"prompt": "a " * 40_000})),
+    sent(PLAIN).replace(b"POST", b"HEAD"),
+    sent(PLAIN).replace(b"POST", b"GET"),
+    sent(PLAIN).replace(b"POST", b"PUT"),
+    b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b'8\r\n{"prompt\r\n6\r\n":"a"}\r\n0\r\n\r\n',
+    b"\r\n\r\n" + sent(PLAIN),
+]
+# Behind these the server closes: what is sent then may take the answer away.
+LAST_ODD: list[bytes] = [
+    sent(PLAIN, b"Connection: close"),
+    sent(PLAIN, b"Transfer-Encoding: chunked"),
+    sent(PLAIN, b"X-Long: " + b"a" * 5000),
+    sent(PLAIN, b"Bad Name: a"),
+    sent(PLAIN, version=b"1.0"),
+    sent(PLAIN).replace(b"\r\n\r\n", b"\r\nContent-Length: 7\r\n\r\n"),
+    b"nonsense\r\n\r\n",
+    LAST,
+]
+
+
+@pytest.mark.parametrize("asked", EACH, ids=lambda asked: asked[0])
+def test_what_is_short_is_answered_at_once(both: Both, asked: tuple[str, Any]) -> None:
+    answers, direct = both.agree(sent(asked), LAST)
+    assert direct == 1
+    assert answers.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("asked", ODD)
+def test_what_is_odd_is_answered_as_ever(both: Both, asked: bytes) -> None:
+    both.agree(asked, LAST)
+
+
+@pytest.mark.parametrize("asked", LAST_ODD)
+def test_so_is_what_ends_a_connection(both: Both, asked: bytes) -> None:
+    for pieces in ((sent(PLAIN), asked), (sent(PLAIN) + sent(PLAIN) + asked,)):
+        answers, direct = both.agree(*pieces)
+        good = b"HTTP/1.1 200 OK\r\n"
+        assert answers.startswith(good)
+        assert answers.count(good) >= len(b"".join(pieces).split(sent(PLAIN))) - 1
+        assert direct
+
+
+def test_one_of_those_that_come_together_is_answered_at_once(both: Both) -> None:
+    together = b"".join(map(sent, EACH)) + LAST
+    answers, direct = both.agree(together)
+    assert answers.count(b"HTTP/1.1 200 OK\r\n") == len(EACH)
+    assert direct == 1
+
+
+REQUESTS = st.sampled_from([*map(sent, EACH), *ODD])
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(requests=st.lists(REQUESTS, max_size=4), last=st.sampled_from(LAST_ODD), data=st.data())
+def test_any_pieces_are_answered_alike(
+    both: Both, requests: list[bytes], last: bytes, data: st.DataObject
+) -> None:
+    whole = b"".join(requests)
+    cuts = data.draw(st.sets(st.integers(0, len(whole)), max_size=6))
+    places = [0, *sorted(cuts), len(whole)]
+    # The last one in one piece: what comes when the server has closed takes the answers away.
+    both.agree(*(whole[a:b] for a, b in pairwise(places)), last)
+
+
+def test_byte_by_byte(both: Both) -> None:
+    whole = sent(PLAIN) + sent(EACH[-1]) + LAST
+    answers, _ = both.agree(*(whole[place : place + 1] for place in range(len(whole))))
+    assert answers.count(b"HTTP/1.1 200 OK\r\n") == 2
+
+
+def test_who_wants_another_protocol_is_answered_in_this_one(both: Both) -> None:
+    """And nothing more is read from it: so nobody can tell by the end of the connection."""
+    answers = []
+    for port in both.ports:
+        with Connection(port) as connection:
+            connection.send(sent(PLAIN, b"Connection: upgrade", b"Upgrade: frob"))
+            answers.append(connection.answer())
+    assert answers[0] == answers[1]
+
+
+def in_turn(port: int, pieces: list[bytes]) -> list[Any]:
+    """Each is answered before the next one is sent."""
+    answers = []
+    with Connection(port) as connection:
+        for piece in pieces:
+            connection.send(piece)
+            answers.append(connection.answer())
+    return answers
+
+
+TEXTS = st.text(max_size=400)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(texts=st.lists(st.tuples(st.integers(0, 2), TEXTS), min_size=2, max_size=8))
+def test_who_asks_again_is_answered_alike(both: Both, texts: list[tuple[int, str]]) -> None:
+    shapes = (("/tokenize", "prompt"), ("/v1/tokenize", "prompt"), (f"{API}encode", "text"))
+    asked = [sent((shapes[way][0], {shapes[way][1]: text})) for way, text in texts]
+    assert in_turn(both.ports[0], asked) == in_turn(both.ports[1], asked)
+
+
+BODY = b'{"prompt":"a"}'
+
+
+def with_length(length: bytes, body: bytes = BODY) -> bytes:
+    return b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: %b\r\n\r\n%b" % (
+        *(length, body),
+    )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        with_length(b"014"),
+        with_length(b"+14"),
+        with_length(b" 14"),
+        with_length(b"14 "),
+        with_length(b"1_4"),
+        with_length(b"\xb2"),
+        with_length(b"0", b""),
+        with_length(b"14", BODY + b" "),
+        with_length(b"14\r\nX-A: b"),
+        with_length(b"14\r\nContent-Length: 14"),
+        with_length(b"14\r\nOrigin: http://evil.example"),
+        with_length(b"14").replace(b"localhost", b"evil.example"),
+        with_length(b"14").replace(b"1.1", b"1.0"),
+        with_length(b"9", b'{"a": 1}\n'),
+        b"\r\n" + with_length(b"14"),
+    ],
+)
+def test_what_only_looks_like_the_last_head_is_read_anew(both: Both, odd: bytes) -> None:
+    asked = [with_length(b"14"), with_length(b"14"), odd]
+    assert in_turn(both.ports[0], asked) == in_turn(both.ports[1], asked)
+
+
+def test_two_requests_are_never_taken_for_one(both: Both) -> None:
+    """What a first pair teaches must not make the second one a single request."""
+    pair = with_length(b"14") + with_length(b"14")
+    for port in both.ports:
+        with Connection(port) as connection:
+            for _ in range(3):
+                connection.send(pair)
+                assert [connection.answer()[0] for _ in range(2)] == [200, 200]
+
+
+def test_a_body_that_comes_later_is_waited_for(both: Both) -> None:
+    whole = with_length(b"14")
+    for port in both.ports:
+        with Connection(port) as connection:
+            for cut in (len(whole), len(whole) - 5, len(whole) - 14, 30, len(whole)):
+                connection.send(whole[:cut])
+                if cut < len(whole):
+                    # The server has read the first part by the time that another is answered.
+                    with Connection(port) as other:
+                        other.send(whole)
+                        assert other.answer()[0] == 200
+                    connection.send(whole[cut:])
+                assert connection.answer()[0] == 200
+
+
+def test_a_key_that_was_removed_is_not_taken_again() -> None:
+    with both_of(identity=True) as both:
+        store = both.service.store
+        for port in both.ports:
+            key, record = make_key(None)
+            store.put_key(record)
+            asked = sent(PLAIN, b"Authorization: Bearer " + key.encode())
+            with Connection(port) as connection:
+                for _ in range(12):
+                    connection.send(asked)
+                    assert connection.answer()[0] == 200
+                store.remove_key(record.id)
+                connection.send(asked)
+                assert connection.answer()[0] == 401
+
+
+def test_a_connection_is_kept(both: Both) -> None:
+    before = both.direct
+    with Connection(both.ports[0]) as connection:
+        for _ in range(50):
+            for asked in EACH:
+                connection.send(sent(asked))
+                assert connection.answer()[0] == 200
+    assert both.direct - before == 50 * len(EACH)
+
+
+def test_an_error_of_a_call_is_answered_by_it(both: Both) -> None:
+    text = {"tokens": [0, 1 << 31]}
+    assert both.agree(sent(("/v1/detokenize", text)), LAST)[1] == 1
+
+
+def test_what_nobody_expected_says_nothing_of_the_text(
+    both: Both, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*given: Any, **named: Any) -> None:
+        raise ZeroDivisionError("MARKER")
+
+    monkeypatch.setattr(both.service.work, "_run_here", fails)
+    answers, direct = both.agree(sent(PLAIN), LAST)
+    assert direct == 1
+    assert answers.startswith(b"HTTP/1.1 500 ")
+    assert b"MARKER" not in answers
+    assert "ZeroDivisionError in " in caplog.text
+    assert "MARKER" not in caplog.text
+
+
+def test_who_may_not_have_more_is_refused_by_it() -> None:
+    with both_of(limits={"bytes_per_second": 1, "burst_bytes": 1 << 20}) as both:
+        tenant: Any = both.service.tenant(LOCAL)
+        bucket = tenant.bucket
+        bucket.take(max(0, bucket.level))
+        both.direct = 0
+        with Connection(both.ports[0]) as connection:
+            connection.send(sent(PLAIN))
+            status, body = connection.answer()
+    assert status == 429
+    assert json.loads(body)["error"]["code"] == 429
+    assert both.direct == 1
+
+
+def test_a_call_that_is_not_for_the_event_loop_goes_to_a_thread(both: Both) -> None:
+    work: Any = both.service.work
+    before = work.numbers()
+    both.permission.allows = False
+    try:
+        answers, direct = both.agree(sent(PLAIN), LAST)
+    finally:
+        both.permission.allows = True
+    assert direct == 0
+    assert answers.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert work.numbers().threaded == before.threaded + 2
+    assert work.numbers().inline == before.inline
+
+
+def test_usage_is_the_same_on_both_ways(both: Both) -> None:
+    spent = []
+    for port in both.ports:
+        before = both.service.usage(LOCAL)
+        with Connection(port) as connection:
+            for asked in EACH:
+                connection.send(sent(asked))
+                connection.answer()
+        after = both.service.usage(LOCAL)
+        spent.append(
+            (
+                after.requests - before.requests,
+                after.text_bytes - before.text_bytes,
+                after.tokens - before.tokens,
+            )
+        )
+    assert spent[0] == spent[1]
+
+
+def test_a_server_that_drains_refuses(both: Both) -> None:
+    both.service.lifecycle.draining = True
+    try:
+        answers, direct = both.agree(sent(PLAIN))
+    finally:
+        both.service.lifecycle.draining = False
+    assert direct == 0
+    assert answers.startswith(b"HTTP/1.1 503 ")
+
+
+def test_who_does_not_read_is_dropped() -> None:
+    asked = sent(("/tokenize", {"inputs": "a b " * 4000}))
+    with both_of(bounds=Bounds(header_seconds=0.5)) as both:
+        with Connection(both.ports[0]) as connection:
+            # Sending fails once the connection is gone.
+            while connection.send(asked):
+                pass
+        assert both.direct
+        assert both.agree(sent(PLAIN), LAST)[0].startswith(b"HTTP/1.1 200 OK\r\n")
