@@ -66,6 +66,8 @@ class Variant:
     features: tuple[str, ...]
     link_args: tuple[str, ...] = ()
     crate: Crate = ENGINE
+    # Of cargo: what is other than the profile of the workspace says, which is for all crates.
+    config: tuple[str, ...] = ()
 
     def flags(self) -> list[str]:
         """For rustc; the same on every machine."""
@@ -111,6 +113,8 @@ TEMPLATE = Variant(
         f"--max-memory={RENDERER_MEMORY}",
     ),
     RENDERER,
+    # See docs/rationale.md: the interpreter of the crate is one function, and large.
+    ('profile.release.package.minijinja.opt-level="z"',),
 )
 ARTIFACTS = (*VARIANTS, TEMPLATE)
 
@@ -118,7 +122,10 @@ ARTIFACTS = (*VARIANTS, TEMPLATE)
 def source_hash(crate: Crate = ENGINE) -> str:
     """Over what the artifacts of a crate depend on, so that one crate's change is not another's."""
     flags = {one.name: one.flags() for one in ARTIFACTS if one.crate is crate}
-    recipe = {"cargo": CARGO, "package": crate.package, "flags": flags}
+    recipe: dict[str, Any] = {"cargo": CARGO, "package": crate.package, "flags": flags}
+    config = {one.name: one.config for one in ARTIFACTS if one.crate is crate and one.config}
+    if config:
+        recipe["config"] = config
     return crate_sources.source_hash(WORKSPACE / crate.folder, crate.package, recipe)
 
 
@@ -148,6 +155,8 @@ def build(variant: Variant, chain: Toolchain, target_dir: Path) -> bytes:
     environment["SOURCE_DATE_EPOCH"] = "0"
     started = time.monotonic()
     command = [chain.cargo, *CARGO, "-p", variant.crate.package, "--target-dir", str(target_dir)]
+    for setting in variant.config:
+        command += ["--config", setting]
     subprocess.run(command, cwd=WORKSPACE, env=environment, check=True)
     library = variant.crate.package.replace("-", "_")
     linked = target_dir / f"wasm32-unknown-unknown/release/{library}.wasm"

@@ -2,11 +2,13 @@
 
     python -m tools.fuzz_chat --renders 20000 --seed 7
     python -m tools.fuzz_chat --kind grammar --kind wild --seconds 60 --out differences.md
+    python -m tools.fuzz_chat --renders 200000 --log runs.jsonl
 
 Templates are real ones, mutants of them, fragments put into other surroundings, and what a grammar
 grows; conversations come from Hypothesis. Each difference that is not documented is shrunk and
-written down, the smallest first; the exit code is 1 if there was one. Needs transformers, jinja2,
-hypothesis and the real templates.
+written down, the smallest first; the exit code is 1 if there was one. `--log` adds a line of JSON,
+up to date while the tool runs: how many renders of which build there were, and what they gave.
+Needs transformers, jinja2, hypothesis and the real templates.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tools.chat.contexts import drawn
 from tools.chat.fuzz import MAKERS, Findings, Fuzzer
+from tools.chat.log import Log
 from tools.chat.renderers import RENDERERS, open_renderer
 from tools.chat.report import Difference
 
@@ -40,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--contexts", type=int, default=300, help="how many conversations")
     parser.add_argument("--shrink", type=float, default=5.0, metavar="SECONDS", help="for each")
+    parser.add_argument("--log", type=Path, help="where a line says what was done")
     parser.add_argument("--out", type=Path, help="where differences are written; else printed")
     chosen = parser.parse_args(arguments)
     warnings.simplefilter("ignore", SyntaxWarning)
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
     fuzzer = Fuzzer(
         open_renderer(chosen.renderer),
@@ -51,7 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         random.Random(chosen.seed),
     )
     began = time.perf_counter()
-    findings = fuzzer.run(chosen.kind or list(MAKERS), chosen.renders, chosen.seconds)
+    log = Log(chosen.log, {"renderer": chosen.renderer, "seed": chosen.seed})
+    findings = fuzzer.run(
+        chosen.kind or list(MAKERS),
+        chosen.renders,
+        chosen.seconds,
+        seen=lambda so_far: log.now_and_then(counted(so_far)),
+    )
+    log.write(counted(findings))
     print(summary(findings, time.perf_counter() - began), file=sys.stderr)
     found = [fuzzer.smallest(one, chosen.shrink) for one in findings.differences]
     text = written(found)
@@ -60,6 +71,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif found:
         print(text)
     return 1 if found else 0
+
+
+def counted(findings: Findings) -> dict[str, Any]:
+    return {
+        "renders": findings.renders.total(),
+        "skipped": findings.skipped,
+        "kinds": dict(findings.renders),
+        "verdicts": dict(findings.verdicts),
+        "undocumented": len(findings.differences),
+    }
 
 
 def summary(findings: Findings, seconds: float) -> str:
@@ -88,4 +109,5 @@ def written(found: Sequence[Difference]) -> str:
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     raise SystemExit(main())

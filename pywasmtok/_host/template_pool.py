@@ -50,7 +50,8 @@ class TemplatePool:
             self._settle(instance, error)
             raise
         else:
-            self.release(instance)
+            if len(self._idle) < self._most_idle:
+                self._idle.append(instance)
             return answer
         instance = self._new()
         try:

@@ -16,7 +16,7 @@ from .tools_schema import tools_as_dicts
 if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
     from .contract import CompiledTemplate, Rendered
-    from .templates import ChatTemplates, Chosen
+    from .templates import ChatTemplates
 
 __all__ = ["Asked", "Chat", "apply_chat_template", "as_conversations"]
 
@@ -48,28 +48,31 @@ class Asked(NamedTuple):
             )
         if self.arguments:
             refuse_reserved(self.arguments)
-        for place, document in enumerate(self.documents) if self.documents else ():
-            if not isinstance(document, dict):
-                raise InvalidArgument(
-                    f"documents[{place}] is {type(document).__name__}: a document is a dict, as a "
-                    "rule with title and text"
-                )
+        if self.documents:
+            _require_dicts(self.documents)
         return self
+
+
+def _require_dicts(documents: Sequence[Any]) -> None:
+    for place, document in enumerate(documents):
+        if not isinstance(document, dict):
+            raise InvalidArgument(
+                f"documents[{place}] is {type(document).__name__}: a document is a dict, as a "
+                "rule with title and text"
+            )
 
 
 class Chat:
     """One way to render, ready: the template is chosen and compiled, tools are schemas."""
 
-    __slots__ = ("asked", "chosen", "template", "templates", "tools")
+    __slots__ = ("asked", "template", "templates", "tools")
 
     def __init__(self, templates: ChatTemplates, asked: Asked) -> None:
         self.templates = templates
         self.asked = asked.checked()
-        self.chosen: Chosen = templates.get(asked.chat_template, asked.tools)
-        self.tools = tools_as_dicts(asked.tools)
-        self.template: CompiledTemplate = templates.compiled(
-            self.chosen, asked.renderer, strict=asked.strict, limits=asked.limits
-        )
+        self.template: CompiledTemplate = templates.ready(asked)
+        tools = asked.tools
+        self.tools = None if tools is None else tools_as_dicts(tools)
 
     def request(self, messages: Sequence[Any], *, generation: bool = False) -> RenderRequest:
         asked = self.asked
@@ -97,7 +100,8 @@ def chat_text(templates: ChatTemplates, conversation: Any, asked: Asked) -> Any:
     chat = Chat(templates, asked)
     if batched:
         return [chat.render(messages).text for messages in conversations]
-    return chat.render(conversations[0]).text
+    # Each call in between would be a fiftieth of a short render.
+    return chat.template.render(chat.request(conversations[0])).text
 
 
 def apply_chat_template(

@@ -191,22 +191,18 @@ def prepare(request: RenderRequest, source: str, limits: TemplateLimits | None =
 
 def contents(request: RenderRequest) -> dict[str, Any]:
     """The request as the renderer takes it; its values are those of the caller."""
-    arguments = request.arguments
+    arguments, special = request.arguments, request.special_tokens
     if arguments:
         refuse_reserved(arguments)
-    messages, tools, documents = request.messages, request.tools, request.documents
+    messages, tools = request.messages, request.tools
     return {
         "messages": messages if isinstance(messages, list) else list(messages),
         "tools": tools if tools is None or isinstance(tools, list) else list(tools),
-        "documents": documents,
+        "documents": request.documents,
         "add_generation_prompt": request.add_generation_prompt,
         "arguments": arguments if isinstance(arguments, dict) else dict(arguments),
-        "special": _dict(request.special_tokens),
+        "special": special if isinstance(special, dict) else dict(special),
     }
-
-
-def _dict(mapping: Any) -> dict[str, Any]:
-    return mapping if isinstance(mapping, dict) else dict(mapping)
 
 
 def _bounds(limits: TemplateLimits) -> list[int]:

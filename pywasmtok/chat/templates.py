@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..sources import SourceLike
     from ..tokenizer import Tokenizer
     from .capabilities import ChatCapabilities
+    from .face import Asked
 
 __all__ = ["ChatTemplates", "Chosen", "TemplateLike", "place_of", "text_or_file"]
 
@@ -67,6 +68,8 @@ class ChatTemplates:
         self.encoder = without_limits(tok)
         self.capabilities: ChatCapabilities | None = None
         self._compiled: dict[Any, CompiledTemplate] = {}
+        # The same by what a call says, where it names no template of its own.
+        self._ready: dict[Any, CompiledTemplate] = {}
 
     @classmethod
     def of(cls, tok: Tokenizer) -> ChatTemplates:
@@ -116,6 +119,18 @@ class ChatTemplates:
             source=self.source,
             hint="chat_template= takes one of these names",
         )
+
+    def ready(self, asked: Asked) -> CompiledTemplate:
+        """The template that such a call renders; the next one like it finds it at once."""
+        by_call = asked.chat_template is not None
+        key = None if by_call else (asked.tools is None, asked.renderer, asked.strict, asked.limits)
+        known = None if by_call else self._ready.get(key)
+        if known is None:
+            chosen = self.get(asked.chat_template, asked.tools)
+            known = self.compiled(chosen, asked.renderer, strict=asked.strict, limits=asked.limits)
+            if not by_call and len(self._ready) < _KEPT:
+                self._ready[key] = known
+        return known
 
     def compiled(
         self,

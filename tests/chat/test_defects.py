@@ -58,6 +58,31 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ '{True}{not}'.format(True=1, not=2) }}{{ '%(false)s'|format(false=3) }}",
         "{{ nothing(True=4) }}",
         "{{ d(True=4) }}",
+        # A key in brackets is no name of a method, and nothing else is found under it.
+        "{% macro m(a) %}<{{ a }}>{% endmacro %}{% set o = {'say': m, 'a b': m} %}"
+        "{{ o['say'](1) }}{{ (o['say'])(2) }}{{ o['a b'](3) }}",
+        "{{ d['a'] }}{{ d['k']['x'] is defined }}{{ 'text'['role'] is defined }}{{ d['_a'] }}"
+        "{{ l['role'] is defined }}{{ d['a b'] }}{{ d[''] }}{{ (1, 2)['x'] }}{{ none['true'] }}"
+        "{{ 1['x'] }}{{ 1.5['x'] }}{{ true['x'] }}{{ [1]['x'] }}{{ (d if d else l)['k'] }}",
+        "{% for x in l %}{{ loop['index'] }}{{ loop['last'] }}{{ loop['nextitem'] }}{% endfor %}",
+        "{{ namespace(a=1)['a'] }}{{ {'self': 1}['self'] }}{{ {'loop': 1}['loop'] }}",
+        "{{ nothing['x'] }}",
+        "{{ d['x']() }}",
+        "{{ 'a'['x']() }}",
+        # `in` and `recursive` are names of variables, too: a comma ends no list of targets.
+        "{% for k,in() %}{% endfor %}",
+        "{% for a, in l %}{% endfor %}",
+        "{% for in l %}{% endfor %}",
+        "{% for (a,) in [[1]] %}{{ a }}{% endfor %}{% for x in l, recursive %}{{ x }}{% endfor %}",
+        # jinja2 never sees what a constant in front decides.
+        "{{ 'b' or ()|get }}{{ 'b' or l|get(1) }}{{ 'b' or l is foo }}{{ 1 == 2 and ()|get }}",
+        "{{ ('b' or ()|get)|upper }}{{ '' and ()|get }}",
+        "{{ '' or ()|get }}",
+        "{{ l and ()|get }}",
+        # What is trimmed is a part of a text, and mostly the whole of it.
+        "{{ ' a '|trim }}|{{ 'a'|trim }}|{{ 'é\\u2003'|trim }}|{{ 5|trim }}|{{ 'aba'|trim('a') }}",
+        "{{ ('<'|e)|trim + '<' }}{{ (' <'|safe).strip() ~ '<' }}{{ ('<'|e|string) + '<' }}",
+        "{{ 'x'.strip() }}{{ ' x'.lstrip() }}{{ 'x '.rstrip() }}{{ none|string }}{{ 'x'|string }}",
         MACRO + "{{ m(1, true=4) }}",
         "{{ 'a'|default(None=4) }}",
         # Beside a word of Python a name may come twice, or may be unpacked as well.
@@ -92,6 +117,7 @@ def test_is_the_reference(source: str) -> None:
         # Walking over `loop` takes the items from the loop.
         ("{% for x in l %}{{ 1 in loop }}{% endfor %}", "loop"),
         ("{% for x in l %}{{ loop|list }}{% endfor %}", "loop"),
+        ("{% for in in l %}{% endfor %}", "a variable named `in`"),
         # The last digit is another one in another C library.
         ("{{ 2.5 ** 2.5 }}", "power"),
     ],

@@ -50,13 +50,14 @@ class _TooLongError(BaseException):
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Only the main thread of a process can be stopped so."""
+    """Only the main thread of a process can be stopped so. Once is not enough: a callback of the
+    garbage collector that is interrupted keeps the exception to itself."""
 
     def stop(*_: Any) -> None:
         raise _TooLongError
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
     try:
         yield
     finally:
@@ -87,10 +88,17 @@ class Fuzzer:
         self._seen: Counter[str] = Counter()
 
     def run(
-        self, kinds: Sequence[str], renders: int, seconds: float, contexts: int = 8
+        self,
+        kinds: Sequence[str],
+        renders: int,
+        seconds: float,
+        contexts: int = 8,
+        seen: Callable[[Findings], None] = lambda _: None,
     ) -> Findings:
+        """`seen` is shown after each template what there is so far."""
         end = time.monotonic() + seconds
         while sum(self.findings.renders.values()) < renders and time.monotonic() < end:
+            seen(self.findings)
             kind = self.dice.choice(kinds)
             source = MAKERS[kind](self.dice)
             for number in range(contexts):

@@ -304,6 +304,11 @@ impl<'s> Check<'_, 's> {
             {
                 self.refuse("the power of a folded constant", base.at);
             }
+            Node::Binary(Binary::Or | Binary::And, left, right) if is_folded(left) => {
+                // What the left side decides, jinja2 knows when it compiles: the right one is gone.
+                self.expression(left, place)?;
+                return self.expression(right, Place { soft: true, ..place });
+            }
             Node::Compare(_, others) if others.len() > 1 => {
                 let middle = others.get(..others.len() - 1).unwrap_or_default();
                 if let Some((_, impure)) =

@@ -283,12 +283,9 @@ impl<'s> Parser<'_, 's> {
         self.node(Node::Dict(items), at, below)
     }
 
-    fn tuple_ends(&self, words: &[&str]) -> bool {
-        match self.current() {
-            Kind::VariableEnd | Kind::BlockEnd | Kind::Operator(O::RightParen) => true,
-            Kind::Name(name) => words.contains(name),
-            _ => false,
-        }
+    /// No word ends a tuple: jinja2 looks for `in` and `recursive`, but in a way that finds none.
+    fn tuple_ends(&self) -> bool {
+        matches!(self.current(), Kind::VariableEnd | Kind::BlockEnd | Kind::Operator(O::RightParen))
     }
 
     /// An expression, or a tuple of them: a comma makes the difference.
@@ -300,7 +297,7 @@ impl<'s> Parser<'_, 's> {
             if !items.is_empty() {
                 self.expect(O::Comma)?;
             }
-            if self.tuple_ends(how.ends) {
+            if self.tuple_ends() {
                 break;
             }
             items.push(match how.items {
@@ -348,8 +345,6 @@ impl<'s> Parser<'_, 's> {
 #[derive(Clone, Copy)]
 pub struct Tuple {
     pub items: Items,
-    /// Words that end it, beside the end of the tag.
-    pub ends: &'static [&'static str],
     /// Then it may be empty.
     pub parenthesized: bool,
 }
@@ -362,5 +357,5 @@ pub enum Items {
 }
 
 impl Tuple {
-    pub const FULL: Self = Self { items: Items::Conditional, ends: &[], parenthesized: false };
+    pub const FULL: Self = Self { items: Items::Conditional, parenthesized: false };
 }

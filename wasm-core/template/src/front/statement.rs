@@ -135,8 +135,8 @@ impl<'s> Parser<'_, 's> {
         Ok(())
     }
 
-    fn target(&mut self, ends: Ends, namespaces: bool) -> Result<Expr<'s>> {
-        let how = Tuple { items: Items::Targets { namespaces }, ends, parenthesized: false };
+    fn target(&mut self, namespaces: bool) -> Result<Expr<'s>> {
+        let how = Tuple { items: Items::Targets { namespaces }, parenthesized: false };
         let target = self.tuple(how)?;
         match unassignable(&target) {
             Some((kind, at)) => self.fail(format!("can't assign to '{kind}'"), at),
@@ -155,7 +155,7 @@ impl<'s> Parser<'_, 's> {
 
     fn set(&mut self) -> Result<Statements<'s>> {
         self.advance()?;
-        let target = self.target(&[], true)?;
+        let target = self.target(true)?;
         if self.skip(O::Assign)? {
             let value = self.tuple(Tuple::FULL)?;
             return Ok(Statements::Set { target, value });
@@ -170,9 +170,9 @@ impl<'s> Parser<'_, 's> {
 
     fn for_loop(&mut self) -> Result<Statements<'s>> {
         self.advance()?;
-        let target = self.target(&["in"], false)?;
+        let target = self.target(false)?;
         self.expect_word("in")?;
-        let how = Tuple { items: Items::Plain, ends: &["recursive"], parenthesized: false };
+        let how = Tuple { items: Items::Plain, parenthesized: false };
         let iterable = self.tuple(how)?;
         let test = if self.skip_name("if")? { Some(self.expression()?) } else { None };
         let recursive = self.skip_name("recursive")?;
@@ -190,7 +190,7 @@ impl<'s> Parser<'_, 's> {
     fn condition_block(&mut self) -> Result<Statements<'s>> {
         let start = self.at();
         let mut branches = Vec::new();
-        let how = Tuple { items: Items::Plain, ends: &[], parenthesized: false };
+        let how = Tuple { items: Items::Plain, parenthesized: false };
         loop {
             self.advance()?;
             let test = self.tuple(how)?;
@@ -216,7 +216,7 @@ impl<'s> Parser<'_, 's> {
             if !assignments.is_empty() {
                 self.expect(O::Comma)?;
             }
-            let target = self.target(&[], false)?;
+            let target = self.target(false)?;
             self.expect(O::Assign)?;
             assignments.push((target, self.expression()?));
         }

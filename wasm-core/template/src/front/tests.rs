@@ -55,8 +55,8 @@ fn operators_are_carried() {
         "{{ (x|__attribute(\"items\"), x|__item(\"items\")) }}"
     );
     assert_eq!(
-        sandbox("{{ loop.index }}{{ x[k] }}{{ x['k'] }}"),
-        "{{ loop.index }}{{ x|__item(k) }}{{ x[\"k\"] }}"
+        sandbox("{{ loop.index }}{{ x[k] }}{{ x['k'] }}{{ x['a b'] }}{{ x['k'](1) }}"),
+        "{{ loop.index }}{{ x|__item(k) }}{{ x.k }}{{ x[\"a b\"] }}{{ x[\"k\"](1) }}"
     );
     assert_eq!(sandbox("{{ -x|f if 0 }}").find("__missing"), Some(11));
 }

@@ -19,10 +19,10 @@ pub fn tidy(chat: &mut [Value]) -> Result<()> {
                 repr(message).unwrap_or_default()
             )));
         };
-        let reasoning = reasoning(given).cloned();
-        if reasoning.is_none() && !given.iter().any(|(_, value)| value.is_none()) {
+        if !given.iter().any(is_untidy) {
             continue;
         }
+        let reasoning = reasoning(given).cloned();
         let mut kept: Vec<(Value, Value)> =
             given.iter().filter(|(_, value)| !value.is_none()).cloned().collect();
         if let Some(reasoning) = reasoning {
@@ -39,6 +39,11 @@ pub fn tidy(chat: &mut [Value]) -> Result<()> {
         *message = dict(kept);
     }
     Ok(())
+}
+
+/// Most messages have no such entry, and are looked through once.
+fn is_untidy((key, value): &(Value, Value)) -> bool {
+    value.is_none() || key.as_str().is_some_and(|key| REASONING.contains(&key))
 }
 
 /// The first of the aliases that is not None.

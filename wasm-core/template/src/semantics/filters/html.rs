@@ -83,7 +83,9 @@ pub fn xmlattr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
                 quoted(name)
             )));
         }
-        let part = |value: &Value| -> Result<String, Error> { Ok(soft(&escaped(value, cap)?)?.0) };
+        let part = |value: &Value| -> Result<String, Error> {
+            Ok(soft(&escaped(value, cap)?)?.0.into_owned())
+        };
         if !out.is_empty() {
             out.push(' ');
         }

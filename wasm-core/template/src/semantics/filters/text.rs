@@ -13,7 +13,7 @@ use crate::semantics::errors::{attribute_error, filter_error, type_error, undefi
 use crate::semantics::iterate;
 use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::methods::arguments::{
-    cap, failed, is_text, optional_text, size, soft, text_value,
+    cap, failed, is_text, optional_text, part_value, size, soft, text_value,
 };
 use crate::semantics::methods::format::percent;
 use crate::semantics::repr;
@@ -49,8 +49,11 @@ pub fn title(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 pub fn trim(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let [chars] = call.bind("do_trim", 0, ["chars"])?;
     let chars = optional_text(chars.as_ref(), "strip")?;
-    let (text, safe) = soft(call.subject)?;
-    Ok(text_value(strip::strip(&text, chars), safe))
+    if is_text(call.subject) {
+        let text = call.subject.as_str().unwrap_or_default();
+        return Ok(part_value(call.subject, strip::strip(text, chars)));
+    }
+    Ok(text_value(strip::strip(&repr::text(call.subject)?, chars), false))
 }
 
 pub fn center(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {

@@ -8,7 +8,7 @@ use crate::semantics::call::Call;
 use crate::semantics::errors::{attribute_error, unsupported};
 use crate::semantics::iterate;
 use crate::semantics::kinds::Type;
-use crate::semantics::methods::arguments::{is_text, soft, text_value};
+use crate::semantics::methods::arguments::is_text;
 use crate::semantics::repr;
 
 pub fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
@@ -23,8 +23,10 @@ pub fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 
 pub fn string(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     call.positional::<0>("soft_str", 0)?;
-    let (text, safe) = soft(call.subject)?;
-    Ok(text_value(text, safe))
+    if is_text(call.subject) {
+        return Ok(call.subject.clone());
+    }
+    Ok(Value::from(repr::text(call.subject)?))
 }
 
 /// The attribute of a type, never the key of a dictionary.

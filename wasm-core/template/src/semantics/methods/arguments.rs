@@ -1,5 +1,7 @@
 //! From values to what Python's functions written in C take, with their errors.
 
+use std::borrow::Cow;
+
 use minijinja::{Error, Value};
 
 use crate::python::integer::{self, Integer};
@@ -40,11 +42,19 @@ pub fn too_many(count: usize) -> Error {
 }
 
 /// A string, safe if what it was made of was.
-pub fn text_value(text: impl Into<String>, safe: bool) -> Value {
+pub fn text_value(text: impl AsRef<str>, safe: bool) -> Value {
     if safe {
-        return Value::from_safe_string(text.into());
+        return Value::from_safe_string(text.as_ref().to_owned());
     }
-    Value::from(text.into())
+    Value::from(text.as_ref())
+}
+
+/// A part of what `value` says; mostly that is all of it, and then nothing is copied.
+pub fn part_value(value: &Value, part: &str) -> Value {
+    match value.as_str() {
+        Some(whole) if whole.len() == part.len() => value.clone(),
+        _ => text_value(part, value.is_safe()),
+    }
 }
 
 pub fn subject_text<'a>(call: &Call<'a, '_, '_>) -> &'a str {
@@ -52,10 +62,10 @@ pub fn subject_text<'a>(call: &Call<'a, '_, '_>) -> &'a str {
 }
 
 /// `soft_str`: a string as it is, anything else as it prints.
-pub fn soft(value: &Value) -> Result<(String, bool), Error> {
+pub fn soft(value: &Value) -> Result<(Cow<'_, str>, bool), Error> {
     match value.as_str().filter(|_| Type::of(value).is_text()) {
-        Some(text) => Ok((text.to_owned(), value.is_safe())),
-        None => Ok((repr::text(value)?, false)),
+        Some(text) => Ok((Cow::Borrowed(text), value.is_safe())),
+        None => Ok((Cow::Owned(repr::text(value)?), false)),
     }
 }
 

@@ -6,7 +6,7 @@ use minijinja::value::Tuple;
 use minijinja::{Error, Value};
 
 use super::arguments::{
-    bound, cap, failed, flag, optional_text, size, subject_text, text, text_value,
+    bound, cap, failed, flag, optional_text, part_value, size, subject_text, text, text_value,
 };
 use super::format;
 use crate::python::search::Range;
@@ -101,12 +101,12 @@ fn refused(name: &str) -> Error {
 /// markupsafe's `escape`: what is safe stays as it is.
 pub fn escaped(value: &Value, cap: usize) -> Answer {
     let (text, safe) = super::arguments::soft(value)?;
-    let text = if safe { text } else { markup::escape(&text, cap).map_err(failed)? };
+    let text = if safe { text.into_owned() } else { markup::escape(&text, cap).map_err(failed)? };
     Ok(Value::from_safe_string(text))
 }
 
 /// A new string of the subject's kind.
-fn same_kind(call: &Call<'_, '_, '_>, text: impl Into<String>) -> Value {
+fn same_kind(call: &Call<'_, '_, '_>, text: impl AsRef<str>) -> Value {
     text_value(text, call.subject.is_safe())
 }
 
@@ -139,7 +139,7 @@ fn stripped(
 ) -> Answer {
     let [chars] = call.positional::<1>(name, 0)?;
     let chars = optional_text(chars, name)?;
-    Ok(same_kind(call, strip(subject_text(call), chars)))
+    Ok(part_value(call.subject, strip(subject_text(call), chars)))
 }
 
 fn without(
