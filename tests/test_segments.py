@@ -16,7 +16,7 @@ import pywasmtok
 
 SLOW = os.environ.get("PYWASMTOK_SLOW") == "1"
 ATTACKS = 10_000 if SLOW else 300
-CASES = 2_000 if SLOW else 200
+CASES = 2_000 if SLOW else 60
 
 MODELS = [
     Asset("llama2", "tokenizer.model"),

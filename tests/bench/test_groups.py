@@ -39,12 +39,7 @@ def test_a_liar_is_found_and_nobody_else(group: str) -> None:
     assert verdicts == {("portable", "equal"), ("hf", "equal"), ("liar", "wrong")}
     assert all(row.value is not None and row.value > 0 for row in rows)
     assert all((row.tokenizer, row.group) == ("made-up", group) for row in rows)
-
-
-@pytest.mark.parametrize("group", IN_TURNS)
-def test_figures_have_names_of_their_own(group: str) -> None:
-    rows = list(GROUPS[group].run(bench(group, [library("portable"), library("hf")])))
-    assert len({row.key for row in rows}) == len(rows)
+    assert len({row.key for row in rows}) == len(rows), "figures have names of their own"
 
 
 @pytest.fixture(scope="module")
