@@ -321,7 +321,7 @@ class Tokenizer(ChatMethods):
 
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
-        return DecodeStream(streaming, streaming.stream_new(as_bytes(prompt_ids), flags), history)
+        return DecodeStream(streaming, streaming.first(as_bytes(prompt_ids), flags), history)
 
     def stop_decoder(
         self,

@@ -100,6 +100,8 @@ class Streaming(ABC):
         self.name = name
         self._nodes: dict[bytes, Node] = {}
         self._stop_nodes: dict[bytes, StopNode] = {}
+        # States of streams without a context, by flags, of which there are a dozen.
+        self._first: dict[int, bytes] = {}
         self.known = 0
 
     @abstractmethod
@@ -134,6 +136,15 @@ class Streaming(ABC):
             raise InvalidArgument(f"byte_runs={byte_runs!r} is none of {', '.join(_BYTE_RUNS)}")
         skip = abi.DECODE_SKIP_SPECIAL_TOKENS if skip_special_tokens else 0
         return skip | _UNKNOWN[unknown_id] | _BYTE_RUNS[byte_runs]
+
+    def first(self, context: bytes, flags: int) -> bytes:
+        """The state in which a stream begins."""
+        if context:
+            return self.stream_new(context, flags)
+        state = self._first.get(flags)
+        if state is None:
+            state = self._first[flags] = self.stream_new(b"", flags)
+        return state
 
     def node(self, state: bytes) -> Node:
         if len(state) > _SHORT:
