@@ -363,10 +363,10 @@ class Tokenizer(ChatMethods):
     @property
     def streaming(self) -> Streaming:
         """Who decodes step by step; chosen when it is first needed."""
+        if self.closed:
+            raise TokenizerClosed("this tokenizer is closed", source=self.source)
         chosen = self._streaming
         if chosen is None:
-            if self.closed:
-                raise TokenizerClosed("this tokenizer is closed", source=self.source)
             from .backends.streaming import choose
 
             chosen = self._streaming = choose(self._hybrid, self._build, self.source)
