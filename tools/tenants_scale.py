@@ -267,6 +267,7 @@ def main() -> int:
         return 0
     stem = f"{report['date'][:10]}-tenants"
     folder = Path(given.out)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{stem}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (folder / f"{stem}.md").write_text(text, encoding="utf-8")
     print(text)
