@@ -151,11 +151,11 @@ impl Batch {
     }
 
     /// Asks the cache for all of them.
-    pub fn look_up(&mut self, cache: &PieceCache) {
+    pub fn look_up(&mut self, cache: &mut PieceCache) {
         (self.filled, self.missed) = (0, 0);
         match cache.table() {
             Some(table) => {
-                self.touch(table);
+                self.touch(&table);
                 self.compare(table);
             }
             None => {
@@ -166,7 +166,7 @@ impl Batch {
     }
 
     #[inline(never)]
-    fn touch(&mut self, table: Table<'_>) {
+    fn touch(&mut self, table: &Table<'_>) {
         let mut touched = Wide::default();
         // The last round may touch places of earlier pieces.
         for places in self.places.chunks_exact(UNROLLED).take(self.count().div_ceil(UNROLLED)) {
@@ -178,20 +178,26 @@ impl Batch {
     }
 
     #[inline(never)]
-    fn compare(&mut self, table: Table<'_>) {
+    fn compare(&mut self, mut table: Table<'_>) {
         let (mut filled, mut missed) = (0, 0);
         for at in 0..self.count() {
-            let answer = table.answer(self.keys[at], slot_of(self.places[at]));
+            let (key, slot) = (self.keys[at], slot_of(self.places[at]));
+            let answer = table.answer(key, slot);
             let Some((_, behind)) = self.ids.split_at_mut_checked(filled & (IDS - 1)) else {
                 break;
             };
             let Some(place) = behind.first_chunk_mut() else { break };
             answer.store(place);
-            let count = answer.last_lane() as usize;
-            // A few of a hundred: guessing wrong there costs less than writing each time.
+            let mut count = answer.last_lane() as usize;
+            // A few of a hundred: guessing wrong there costs less than asking both each time.
             if count == 0 {
-                self.misses[missed & MASK] = Miss::new(at, filled);
-                missed += 1;
+                let beside = table.answer_beside(key, slot);
+                beside.store(place);
+                count = beside.last_lane() as usize;
+                if count == 0 {
+                    self.misses[missed & MASK] = Miss::new(at, filled);
+                    missed += 1;
+                }
             }
             filled += count;
         }
@@ -263,7 +269,7 @@ mod tests {
                 batch.push(key, expected.len(), expected.len() + piece.len());
                 expected.push(key);
             }
-            batch.look_up(&cache);
+            batch.look_up(&mut cache);
             assert_eq!(batch.count(), expected.len());
             let (mut ids, mut misses) = (Vec::new(), Vec::new());
             for (at, key) in expected.into_iter().enumerate() {
@@ -284,7 +290,7 @@ mod tests {
         assert!(known > 5000, "{known}");
         batch.clear();
         batch.push(Key::new(b"a", 0, 1), 0, 1);
-        batch.look_up(&PieceCache::none());
+        batch.look_up(&mut PieceCache::none());
         assert_eq!((batch.misses().len(), batch.filled()), (1, 0));
     }
 }

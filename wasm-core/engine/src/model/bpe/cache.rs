@@ -1,7 +1,7 @@
 //! Pieces that were merged before, with their ids inline.
 //!
 //! Two tables: up to 15 bytes and 3 ids in an entry of 32 bytes (two loads, one compare, one copy),
-//! and up to 48 bytes and 16 ids in one of 128, direct-mapped. A piece of the first has a home, and
+//! and up to 80 bytes and 11 ids in one of 128, direct-mapped. A piece of the first has a home, and
 //! only that is looked at first; where that fails, the place beside it, in the same line of a cache,
 //! may still have what a newer piece drove out. Nothing grows. The size is most of the private
 //! memory of an instance.
@@ -12,11 +12,11 @@ use super::wide::Wide;
 const SHORT_SLOTS: usize = 1 << 17;
 const SHORT_IDS: usize = 3;
 const LONG_SLOTS: usize = 1 << 12;
-const LONG_WORDS: usize = 6;
-const LONG_IDS: usize = 16;
+const LONG_IDS: usize = 11;
+const BLOCK: usize = 16;
 
-/// Pieces longer than this are merged each time.
-pub const MAX_PIECE: usize = 8 * LONG_WORDS;
+/// Pieces longer than this are merged each time. Rules across a page of 80 columns are not.
+pub const MAX_PIECE: usize = 5 * BLOCK;
 
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
@@ -34,7 +34,7 @@ struct Line([ShortEntry; 2]);
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(128))]
 struct LongEntry {
-    words: [u64; LONG_WORDS],
+    blocks: [[u8; BLOCK]; MAX_PIECE / BLOCK],
     ids: [u32; LONG_IDS],
     len: u8,
     count: u8,
@@ -56,20 +56,31 @@ impl Default for PieceCache {
 }
 
 /// The table of short pieces, with its size in its type, and flat: one number says where in it.
-#[derive(Clone, Copy)]
-pub struct Table<'a>(&'a [ShortEntry; SHORT_SLOTS]);
+pub struct Table<'a>(&'a mut [ShortEntry; SHORT_SLOTS]);
 
 impl Table<'_> {
     /// Up to three ids, and how many they are in the last lane: none where the piece is not here.
     #[inline(always)]
-    pub fn answer(self, key: Key, slot: u32) -> Wide {
+    pub fn answer(&self, key: Key, slot: u32) -> Wide {
         let entry = self.entry(slot);
         entry.answer.if_equal(entry.key.bits(), key.bits())
     }
 
+    /// The same for the place beside; what is found there moves home.
+    #[inline(always)]
+    pub fn answer_beside(&mut self, key: Key, slot: u32) -> Wide {
+        let answer = self.answer(key, slot ^ 1);
+        if answer.last_lane() > 0 {
+            let (home, beside) = (*self.entry(slot), *self.entry(slot ^ 1));
+            self.0[slot as usize & (SHORT_SLOTS - 1)] = beside;
+            self.0[(slot ^ 1) as usize & (SHORT_SLOTS - 1)] = home;
+        }
+        answer
+    }
+
     /// Some bits of an entry, for whoever wants nothing but to have it near.
     #[inline(always)]
-    pub fn touch(self, slot: u32) -> Wide {
+    pub fn touch(&self, slot: u32) -> Wide {
         self.entry(slot).key.bits()
     }
 
@@ -93,15 +104,15 @@ impl PieceCache {
 
     /// `None` in a cache that remembers nothing.
     #[inline(always)]
-    pub fn table(&self) -> Option<Table<'_>> {
-        let lines: &[Line; SHORT_SLOTS / 2] = self.short.first_chunk()?;
+    pub fn table(&mut self) -> Option<Table<'_>> {
+        let lines: &mut [Line; SHORT_SLOTS / 2] = self.short.first_chunk_mut()?;
         // SAFETY: a line is two entries and nothing else (`repr(C)`), and is aligned as they are.
-        Some(Table(unsafe { &*std::ptr::from_ref(lines).cast() }))
+        Some(Table(unsafe { &mut *std::ptr::from_mut(lines).cast() }))
     }
 
     /// The ids of a short piece: all places, and how many of them count (0: not here).
     #[inline(always)]
-    pub fn short(&self, key: Key) -> ([u32; 4], usize) {
+    pub fn short(&mut self, key: Key) -> ([u32; 4], usize) {
         let answer = self.table().map(|table| table.answer(key, slot(key))).unwrap_or_default();
         (answer.lanes(), answer.last_lane() as usize)
     }
@@ -148,15 +159,21 @@ impl PieceCache {
 
     /// Remembers a short piece; answers whether it had room for it.
     pub fn insert_short(&mut self, key: Key, ids: &[u32]) -> bool {
-        if ids.is_empty() || ids.len() > SHORT_IDS {
-            return false;
-        }
-        let mut lanes = [0, 0, 0, ids.len() as u32];
-        for (place, id) in lanes.iter_mut().zip(ids) {
-            *place = *id;
-        }
-        self.put(ShortEntry { key, answer: Wide::load_lanes(&lanes) });
+        let Some(answer) = answer_of(ids) else { return false };
+        self.put(ShortEntry { key, answer });
         true
+    }
+
+    /// Remembers a short piece at home, if there is room for its ids: what it finds there moves
+    /// aside.
+    pub fn seed(&mut self, key: Key, ids: &[u32]) {
+        let (Some(answer), slot) = (answer_of(ids), slot(key) as usize) else { return };
+        let Some(Line(line)) = self.short.get_mut(slot >> 1) else { return };
+        let (home, beside) = (slot & 1, slot & 1 ^ 1);
+        if line[home].key != key && line[home].key != Key::default() {
+            line[beside] = line[home];
+        }
+        line[home] = ShortEntry { key, answer };
     }
 
     /// Remembers a short piece by its key alone.
@@ -170,23 +187,36 @@ impl PieceCache {
         self.put(ShortEntry { key, answer });
     }
 
-    /// The newest is at home; what it finds there moves aside.
+    /// What is at home stays, and may be wanted again; a piece that comes for the first time is
+    /// put beside it. Unless who is at home belongs beside, and was driven out from there.
     fn put(&mut self, entry: ShortEntry) {
         let slot = slot(entry.key) as usize;
         let Some(Line(line)) = self.short.get_mut(slot >> 1) else { return };
         let (home, beside) = (slot & 1, slot & 1 ^ 1);
-        if line[home].key != entry.key && line[home].key != Key::default() {
-            line[beside] = line[home];
-        }
-        line[home] = entry;
+        let belongs_beside = |key| self::slot(key) as usize & 1 == beside;
+        let is_free = line[home].key == entry.key
+            || line[home].key == Key::default()
+            || belongs_beside(line[home].key) && belongs_beside(line[beside].key);
+        line[if is_free { home } else { beside }] = entry;
     }
 
     /// The ids of a piece of up to [`MAX_PIECE`] bytes; empty: not here.
     #[inline]
     pub fn long(&self, piece: &[u8]) -> &[u32] {
-        let words = pack(piece);
-        match self.long.get(long_slot(&words, piece.len())) {
-            Some(entry) if usize::from(entry.len) == piece.len() && entry.words == words => {
+        self.long_at(long_slot(piece), piece)
+    }
+
+    /// Some bits of an entry, for whoever wants nothing but to have it near.
+    #[inline(always)]
+    pub fn touch_long(&self, slot: u32) -> u32 {
+        self.long.get(slot as usize).map_or(0, |entry| entry.len.into())
+    }
+
+    /// The ids of a piece whose [`long_slot`] is known.
+    #[inline]
+    pub fn long_at(&self, slot: u32, piece: &[u8]) -> &[u32] {
+        match self.long.get(slot as usize) {
+            Some(entry) if entry.is_of(piece) => {
                 entry.ids.get(..usize::from(entry.count)).unwrap_or_default()
             }
             _ => &[],
@@ -197,38 +227,70 @@ impl PieceCache {
         if piece.len() > MAX_PIECE || ids.is_empty() || ids.len() > LONG_IDS {
             return;
         }
-        let words = pack(piece);
         let mut entry =
-            LongEntry { words, ids: [0; LONG_IDS], len: piece.len() as u8, count: ids.len() as u8 };
+            LongEntry { len: piece.len() as u8, count: ids.len() as u8, ..LongEntry::default() };
+        if let Some(place) = entry.blocks.as_flattened_mut().get_mut(..piece.len()) {
+            place.copy_from_slice(piece);
+        }
         for (place, id) in entry.ids.iter_mut().zip(ids) {
             *place = *id;
         }
-        if let Some(slot) = self.long.get_mut(long_slot(&words, piece.len())) {
-            *slot = entry;
+        if let Some(place) = self.long.get_mut(long_slot(piece) as usize) {
+            *place = entry;
         }
     }
 }
 
-#[inline]
-fn pack(piece: &[u8]) -> [u64; LONG_WORDS] {
-    let mut words = [0u64; LONG_WORDS];
-    for (word, chunk) in words.iter_mut().zip(piece.chunks(8)) {
-        *word = match <[u8; 8]>::try_from(chunk) {
-            Ok(whole) => u64::from_le_bytes(whole),
-            Err(_) => chunk.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
-        };
+/// Up to three ids and how many they are.
+#[inline(always)]
+fn answer_of(ids: &[u32]) -> Option<Wide> {
+    if ids.is_empty() || ids.len() > SHORT_IDS {
+        return None;
     }
-    words
+    let mut lanes = [0, 0, 0, ids.len() as u32];
+    for (place, id) in lanes.iter_mut().zip(ids) {
+        *place = *id;
+    }
+    Some(Wide::load_lanes(&lanes))
 }
 
-#[inline]
-fn long_slot(words: &[u64; LONG_WORDS], len: usize) -> usize {
-    let mut state = len as u64;
-    for word in words {
-        state = (state ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        state ^= state >> 31;
+/// The first and the last sixteen bytes of a piece. A shorter one is both, with zeros behind it.
+#[inline(always)]
+fn ends(piece: &[u8]) -> (Wide, Wide) {
+    if let (Some(first), Some(last)) = (piece.first_chunk(), piece.last_chunk()) {
+        return (Wide::load(first), Wide::load(last));
     }
-    (state >> (64 - LONG_SLOTS.trailing_zeros())) as usize
+    let mut padded = [0; BLOCK];
+    for (place, byte) in padded.iter_mut().zip(piece) {
+        *place = *byte;
+    }
+    (Wide::load(&padded), Wide::load(&padded))
+}
+
+/// Where a long piece is remembered. Those of one length with the same ends have one place.
+#[inline(always)]
+pub fn long_slot(piece: &[u8]) -> u32 {
+    let (first, last) = ends(piece);
+    let ((a, b), (c, d)) = (first.words(), last.words());
+    let mut state =
+        (a ^ c.rotate_left(23) ^ piece.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    state ^= state >> 31;
+    state = (state ^ b ^ d.rotate_left(37)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (state >> (64 - LONG_SLOTS.trailing_zeros())) as u32
+}
+
+impl LongEntry {
+    /// The last bytes are compared as one block more, which may overlap the one before it.
+    #[inline(always)]
+    fn is_of(&self, piece: &[u8]) -> bool {
+        if usize::from(self.len) != piece.len() {
+            return false;
+        }
+        let (whole, _) = piece.as_chunks();
+        let own = self.blocks.as_flattened().get(..piece.len().max(BLOCK)).unwrap_or_default();
+        whole.iter().zip(&self.blocks).all(|(one, own)| Wide::load(one) == Wide::load(own))
+            && own.last_chunk().is_some_and(|own| Wide::load(own) == ends(piece).1)
+    }
 }
 
 #[cfg(test)]
@@ -267,39 +329,106 @@ mod tests {
         assert!(hits > 1000);
         assert!(cache.long(b"never seen").is_empty());
     }
-    /// Against a map of the ids: what is recalled is right, and of two pieces with one home both
-    /// are kept.
-    #[test]
-    fn what_is_driven_out_stays_beside() {
-        let mut cache = PieceCache::default();
+
+    /// Pieces that share a line, by the place that they belong to.
+    fn neighbours() -> Vec<[Vec<Vec<u8>>; 2]> {
         let mut random = Random::new(9);
-        let mut out = Vec::new();
-        let mut kept = 0;
-        let mut homes: HashMap<u32, Vec<u8>> = HashMap::new();
-        for n in 0..40_000u32 {
+        let mut lines: HashMap<u32, [Vec<Vec<u8>>; 2]> = HashMap::new();
+        for n in 0..60_000u32 {
             let piece = n.wrapping_mul(random.next() as u32 | 1).to_le_bytes().to_vec();
-            let key = Key::new(&piece, 0, 4);
-            let Some(other) = homes.insert(slot(key), piece.clone()) else { continue };
-            if other == piece {
-                continue;
+            let slot = slot(Key::new(&piece, 0, 4));
+            let pieces = &mut lines.entry(slot >> 1).or_default()[slot as usize & 1];
+            if !pieces.contains(&piece) {
+                pieces.push(piece);
             }
-            let ids = |piece: &[u8]| vec![u32::from(piece[0]); 1 + usize::from(piece[1]) % 5];
-            for piece in [&other, &piece] {
-                cache.remember(Key::new(piece, 0, 4), piece, &ids(piece));
-            }
-            for piece in [&other, &piece, &piece, &other] {
-                out.clear();
+        }
+        lines.into_values().collect()
+    }
+
+    /// Puts and looks in any order: what is recalled is right, and is what was wanted last.
+    #[test]
+    fn what_is_recalled_is_right() {
+        let mut cache = PieceCache::default();
+        let mut random = Random::new(10);
+        let ids = |piece: &[u8]| vec![u32::from(piece[0]); 1 + usize::from(piece[1]) % 5];
+        let (mut out, mut kept) = (Vec::new(), 0);
+        for line in neighbours() {
+            let pieces: Vec<_> = line.iter().flatten().collect();
+            for _ in 0..4 * pieces.len() {
+                let piece = *random.pick(&pieces);
                 let key = Key::new(piece, 0, 4);
+                out.clear();
                 let (first, count) = cache.short(key);
                 assert!(count == 0 || first[..count] == ids(piece));
                 if cache.recall(key, piece, &mut out) {
                     assert_eq!(out, ids(piece));
                     kept += 1;
                 } else {
-                    assert!(ids(piece).len() > SHORT_IDS, "{piece:?}");
+                    cache.remember(key, piece, &ids(piece));
+                    assert!(cache.recall(key, piece, &mut out));
+                    assert_eq!(out, ids(piece));
                 }
+                let (first, count) = cache.short(key);
+                assert!(count == 0 && ids(piece).len() > SHORT_IDS || first[..count] == ids(piece));
             }
         }
-        assert!(kept > 1000, "{kept}");
+        assert!(kept > 10_000, "{kept}");
+    }
+
+    /// What is at home is not driven out by pieces that come once, and two of one home are kept.
+    #[test]
+    fn what_was_wanted_again_stays() {
+        let mut cache = PieceCache::default();
+        let (mut out, mut crowded, mut shared) = (Vec::new(), 0, 0);
+        let mut knows = |cache: &mut PieceCache, piece: &[u8]| {
+            cache.recall(Key::new(piece, 0, 4), piece, &mut out)
+        };
+        let remember = |cache: &mut PieceCache, piece: &[u8]| {
+            cache.remember(Key::new(piece, 0, 4), piece, &[7]);
+        };
+        for [left, right] in neighbours() {
+            let [first, second, others @ ..] = &left[..] else { continue };
+            for piece in [first, second] {
+                remember(&mut cache, piece);
+            }
+            assert!(knows(&mut cache, second) && knows(&mut cache, first));
+            for other in others {
+                remember(&mut cache, other);
+                assert!(knows(&mut cache, first));
+                crowded += 1;
+            }
+            // The place beside is its own: who was put there from elsewhere goes first.
+            if let Some(other) = right.first() {
+                remember(&mut cache, other);
+                assert!(knows(&mut cache, other) && knows(&mut cache, first));
+                shared += 1;
+            }
+        }
+        assert!(crowded > 500 && shared > 500, "{crowded} {shared}");
+    }
+
+    /// Pieces that are alike but for one byte anywhere, and those that only their middle tells
+    /// apart, which have one place.
+    #[test]
+    fn long_pieces_are_told_apart() {
+        let mut cache = PieceCache::default();
+        for len in 1..=MAX_PIECE {
+            let piece = vec![b'-'; len];
+            cache.insert_long(&piece, &[len as u32, 1]);
+            for at in 0..len {
+                let mut other = piece.clone();
+                other[at] = b'+';
+                assert!(cache.long(&other).is_empty(), "{len} {at}");
+                cache.insert_long(&other, &[at as u32]);
+                assert_eq!(cache.long(&other), [at as u32]);
+                assert_ne!(cache.long(&piece), [at as u32]);
+            }
+            cache.insert_long(&piece, &[len as u32, 1]);
+            assert_eq!(cache.long(&piece), [len as u32, 1]);
+            assert!(cache.long(&piece[1..]) != [len as u32, 1]);
+        }
+        let longer = vec![b'-'; MAX_PIECE + 1];
+        cache.insert_long(&longer, &[1]);
+        assert!(cache.long(&longer).is_empty() && cache.long(&vec![b'-'; 256 + 1]).is_empty());
     }
 }

@@ -74,7 +74,7 @@ pub fn learn(
         if id < SEEDED && piece.len() <= MAX_KEY {
             let whole = [id];
             let ids = if ignore_merges { &whole[..] } else { &ids[..] };
-            learned.seed.insert_short(key, ids);
+            learned.seed.seed(key, ids);
         }
     }
     if texts_are_told_apart_by_id(vocab) {

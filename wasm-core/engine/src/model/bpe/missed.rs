@@ -5,7 +5,7 @@
 
 use super::batch::{Batch, Miss};
 use super::bytes::ByteUnits;
-use super::cache::PieceCache;
+use super::cache::{long_slot, PieceCache, MAX_PIECE};
 use super::group::{merge, LongGroup, ShortGroup, PIECES};
 use super::key::{Key, MAX_KEY};
 use super::known::Known;
@@ -39,6 +39,9 @@ pub struct Missed {
     /// The pieces that may be tokens, by their number among the misses.
     open: [u32; PIECES],
     opened: usize,
+    /// The pieces that may be in the table of long ones, by their number, and their place there.
+    far: [(u32, u32); PIECES],
+    gone_far: usize,
     /// Nobody reads it; without it the touching would be optimised away.
     touched: (u32, Wide),
 }
@@ -52,6 +55,8 @@ impl Default for Missed {
             ways: [Way::default(); PIECES],
             open: [0; PIECES],
             opened: 0,
+            far: [(0, 0); PIECES],
+            gone_far: 0,
             touched: (0, Wide::default()),
         }
     }
@@ -76,7 +81,7 @@ impl Missed {
         }
         let serves = units.are_packed && fits_short(&bpe.pairs);
         let Some(pairs) = bpe.pairs.packed().filter(|_| serves) else { return };
-        self.look_again(cache, batch, misses);
+        self.look_again(cache, batch, text, misses);
         self.begin_long(bpe, units, cache, batch, text, misses);
         self.touch(&bpe.known, batch, misses);
         self.group.clear();
@@ -84,7 +89,45 @@ impl Missed {
         merge(&mut self.group, &mut self.long, pairs);
     }
 
-    /// Asks the cache for the pieces that have no key, and leaves the others to be merged.
+    /// Asks the cache for the short pieces again; those that it has not got may be tokens. Touches
+    /// what it will be asked for the others.
+    #[inline(never)]
+    fn look_again(&mut self, cache: &mut PieceCache, batch: &Batch, text: &[u8], misses: &[Miss]) {
+        let (mut opened, mut gone_far, mut touched) = (0, 0, 0);
+        for ((way, miss), place) in self.ways.iter_mut().zip(misses).zip(0..) {
+            let key = batch.key(miss.at());
+            if key.length() <= MAX_KEY {
+                if !key.is_short_ascii() {
+                    continue;
+                }
+                match cache.second_look(key) {
+                    Some(answer) if answer.last_lane() > 0 => {
+                        *way = Way::Here(answer);
+                        continue;
+                    }
+                    // It has more ids than fit there.
+                    Some(_) => {}
+                    None => {
+                        self.open[opened & (PIECES - 1)] = place;
+                        opened += 1;
+                        continue;
+                    }
+                }
+            }
+            let (start, end) = batch.span(miss.at());
+            let piece = text.get(start..end).unwrap_or_default();
+            if piece.len() > MAX_PIECE || !piece.is_ascii() {
+                continue;
+            }
+            let slot = long_slot(piece);
+            touched ^= cache.touch_long(slot);
+            self.far[gone_far & (PIECES - 1)] = (place, slot);
+            gone_far += 1;
+        }
+        (self.opened, self.gone_far, self.touched.0) = (opened, gone_far, touched);
+    }
+
+    /// Asks the cache for the pieces with many bytes or ids, and leaves the others to be merged.
     #[inline(never)]
     fn begin_long(
         &mut self,
@@ -97,46 +140,26 @@ impl Missed {
     ) {
         self.long.clear();
         self.kept.clear();
-        for (way, miss) in self.ways.iter_mut().zip(misses) {
-            let key = batch.key(miss.at());
-            if key.length() <= MAX_KEY {
-                continue;
-            }
-            let (start, end) = batch.span(miss.at());
+        for &(place, slot) in self.far.get(..self.gone_far).unwrap_or_default() {
+            let Some(miss) = misses.get(place as usize) else { continue };
+            let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
             let piece = text.get(start..end).unwrap_or_default();
-            if piece.len() > LongGroup::LONGEST || !piece.is_ascii() {
-                continue;
-            }
-            let known = cache.long(piece);
-            if !known.is_empty() {
+            let known = cache.long_at(slot, piece);
+            self.ways[place as usize & (PIECES - 1)] = if !known.is_empty() {
                 let before = self.kept.len();
                 self.kept.extend_from_slice(known);
-                *way = Way::Kept(before, self.kept.len());
-            } else if bpe.whole(key, piece).is_none() {
-                *way = Way::MergedLong(self.long.push_bytes(units, piece));
-            }
-        }
-    }
-
-    /// Asks the cache for the short pieces again; those that it has not got may be tokens.
-    #[inline(never)]
-    fn look_again(&mut self, cache: &mut PieceCache, batch: &Batch, misses: &[Miss]) {
-        let mut opened = 0;
-        for ((way, miss), place) in self.ways.iter_mut().zip(misses).zip(0..) {
-            let key = batch.key(miss.at());
-            if !key.is_short_ascii() {
+                Way::Kept(before, self.kept.len())
+            } else if piece.len() <= MAX_KEY {
+                // Others have taken its place among the long ones.
+                self.open[self.opened & (PIECES - 1)] = place;
+                self.opened += 1;
                 continue;
-            }
-            match cache.second_look(key) {
-                Some(answer) if answer.last_lane() > 0 => *way = Way::Here(answer),
-                Some(_) => {}
-                None => {
-                    self.open[opened & (PIECES - 1)] = place;
-                    opened += 1;
-                }
-            }
+            } else if piece.len() <= LongGroup::LONGEST && bpe.whole(key, piece).is_none() {
+                Way::MergedLong(self.long.push_bytes(units, piece))
+            } else {
+                continue;
+            };
         }
-        self.opened = opened;
     }
 
     /// Touches what the vocabulary will be asked for.
