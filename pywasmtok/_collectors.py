@@ -4,6 +4,7 @@ systems give to what is counted under ours."""
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,8 +35,11 @@ class _CompiledCores:
         )
         # Not imported for this: without it nothing was opened.
         core = sys.modules.get("pywasmtok._host.core")
-        for name, opened in (core.opened() if core is not None else {}).items():
-            family.add_metric((name, "hit" if opened.from_cache else "miss"), 1)
+        opened = core.opened() if core is not None else []
+        for labels, times in Counter(
+            (one.name, "hit" if one.from_cache else "miss") for one in opened
+        ).items():
+            family.add_metric(labels, times)
         yield family
 
 

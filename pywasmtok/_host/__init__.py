@@ -57,8 +57,9 @@ def load_tokenizer(
     from .snapshots import SnapshotStore
 
     store: Store | None = SnapshotStore.for_user() if snapshots is None else snapshots or None
+    bounded = deadline is not None or memory is not None or (store and store.owner) is not None
     return load_with(
-        core.open_core(build),
+        core.open_core(build, checked=bounded),
         data,
         source,
         options,
@@ -97,6 +98,8 @@ def load_with(
                 raise no_bounds_here()
             shared = SharedSource(core, bytes(data), options)
             return CoreTokenizer(Pool(shared), core.name, threads)
+        if bounded:
+            core = core.checked()
         if deadline is not None or owner is not None:
             core = core.with_clock()
         with within(deadline if owner is None else owner.load_deadline):
@@ -152,8 +155,8 @@ def _alone(build: str | None, work: Callable[[Instance], Any]) -> Any:
 
     thread_stack.require()
     shared = artifacts.named(build) == artifacts.SHARED
-    opened = core.open_core(artifacts.DEFAULT if shared else build)
     end = current()
+    opened = core.open_core(artifacts.DEFAULT if shared else build, checked=end is not None)
     instance = Instance(opened if end is None else opened.with_clock())
     instance.open_session()
     if end is None:
@@ -174,7 +177,7 @@ def describe() -> dict[str, Any]:
     refuse_subinterpreter()
     from importlib.metadata import version
 
-    from . import config, core, processors, template_core, thread_stack
+    from . import config, core, processors, template_core, thread_stack, trap_handlers
     from .cache import Cache
     from .pool import default_limit
     from .snapshots import SnapshotStore
@@ -187,17 +190,21 @@ def describe() -> dict[str, Any]:
         "build": artifacts.named(None) or artifacts.DEFAULT,
         "builds": artifacts.locked(),
         "opened": {
-            name: {
+            one.name: {
                 "sha256": one.artifact.sha256,
                 "about": one.artifact.about,
-                "from_cache": one.from_cache,
+                # By how its faults are found.
+                "from_cache": {
+                    other.traps: other.from_cache for other in opened if other.name == one.name
+                },
             }
-            for name, one in opened.items()
+            for one in opened
         },
         # By the bytes of stack that each may use.
-        "renderers": {size: one.about for size, one in template_core.opened().items()},
+        "renderers": {size: one.about for size, one in template_core.opened()},
         "wasmtime": version("wasmtime"),
-        "engine": config.settings(threads=False),
+        "engine": config.settings(threads=False, by_handlers=trap_handlers.wanted()),
+        "traps": trap_handlers.HANDLERS if trap_handlers.wanted() else trap_handlers.CHECKS,
         "memory_cap": config.MEMORY_CAP,
         "processor": core.processor(),
         "cache": None if cache.directory is None else str(cache.directory),

@@ -7,12 +7,10 @@ from typing import Final
 
 import wasmtime
 
+from . import trap_handlers
+
 KIB: Final = 1024
 GIB: Final = 1024**3
-
-# Traps by checks in the code instead of SIGSEGV and SIGILL: with signals, a process in which
-# `faulthandler.enable()` runs after the first engine dies on its first trap.
-SIGNALS_BASED_TRAPS: Final = False
 
 # Native stack that the core may use before it traps. Nothing in wasmtime compares it with the real
 # stack of the thread; `thread_stack` does, once a thread.
@@ -43,7 +41,6 @@ _SETTINGS: Final[dict[str, bool | int | str]] = {
     # The compiler's thread pool does not survive a fork: a child would wait for it for ever.
     "parallel_compilation": False,
     "epoch_interruption": True,
-    "signals_based_traps": SIGNALS_BASED_TRAPS,
     "max_wasm_stack": MAX_WASM_STACK,
     # Addresses of guest memory are kept between calls, so it must never move. 4 GiB of address
     # space (not of memory) hold all that a 32-bit guest can ask for.
@@ -57,22 +54,33 @@ _SETTINGS: Final[dict[str, bool | int | str]] = {
 }
 
 
-def settings(threads: bool) -> dict[str, bool | int | str]:
-    """All settings of an engine; `threads` is for builds that share one memory among workers."""
-    return {**_SETTINGS, "wasm_threads": threads, "shared_memory": threads}
+def settings(threads: bool, by_handlers: bool) -> dict[str, bool | int | str]:
+    """All settings of an engine. `threads` is for builds that share one memory among workers;
+    `by_handlers`: faults are signals, see `trap_handlers`, and not found by checks in the code."""
+    return {
+        **_SETTINGS,
+        "wasm_threads": threads,
+        "shared_memory": threads,
+        "signals_based_traps": by_handlers,
+    }
 
 
-def new_engine(threads: bool, max_wasm_stack: int | None = None) -> wasmtime.Engine:
+def new_engine(
+    threads: bool, by_handlers: bool, max_wasm_stack: int | None = None
+) -> wasmtime.Engine:
     stack = MAX_WASM_STACK if max_wasm_stack is None else max_wasm_stack
     # Beyond the asynchronous stack of 2 MiB wasmtime aborts the process instead of refusing.
     if not 64 * KIB <= stack <= 1024 * KIB:
         raise ValueError(f"MAX_WASM_STACK of {stack} bytes is outside 64 KiB..1 MiB")
     config = wasmtime.Config()
-    for name, value in {**settings(threads), "max_wasm_stack": stack}.items():
+    for name, value in {**settings(threads, by_handlers), "max_wasm_stack": stack}.items():
         setattr(config, name, value)
-    return wasmtime.Engine(config)
+    engine = wasmtime.Engine(config)
+    if by_handlers:
+        trap_handlers.installed()
+    return engine
 
 
-def fingerprint(threads: bool) -> str:
+def fingerprint(threads: bool, by_handlers: bool) -> str:
     """Names the settings in the key of the cache: compiled code depends on them."""
-    return json.dumps(settings(threads), sort_keys=True)
+    return json.dumps(settings(threads, by_handlers), sort_keys=True)

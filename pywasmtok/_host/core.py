@@ -12,7 +12,7 @@ import wasmtime
 from wasmtime import _ffi as ffi
 
 from ..errors import ArtifactError
-from . import abi, artifacts, config, fork
+from . import abi, artifacts, config, fork, trap_handlers
 from .artifacts import Artifact
 from .cache import Cache, key_of
 from .raw import epoch_of
@@ -32,15 +32,19 @@ FUNCTIONS: Final = {**abi.FUNCTIONS, INIT_TLS: (1, 0)}
 class Core:
     """The engine and the module of one build; its exports are what the ABI says."""
 
-    def __init__(self, artifact: Artifact, cache: Cache) -> None:
+    def __init__(self, artifact: Artifact, cache: Cache, *, checked: bool = False) -> None:
+        """`checked`: its code finds each fault itself, whatever becomes of handlers of signals."""
         self.artifact = artifact
         self.name = artifact.name
         self.threads = artifact.threads
         self._cache = cache
         self._timed: Core | None = None
+        self._checked: Core | None = None
+        # Workers of a shared memory cannot move to another engine: theirs is the safe one.
+        self.by_handlers = not checked and not artifact.threads and trap_handlers.wanted()
         with fork.creation:
-            self.engine = config.new_engine(artifact.threads)
-            settings = config.fingerprint(artifact.threads)
+            self.engine = config.new_engine(artifact.threads, self.by_handlers)
+            settings = config.fingerprint(artifact.threads, self.by_handlers)
             self.module, self.from_cache = compiled(self.engine, artifact, cache, settings)
         self._tick = epoch_of(self.engine)
         self.shared_memory_type = check_imports(self.module, artifact)
@@ -57,13 +61,34 @@ class Core:
         """Whether its epoch moves with the time while calls with a deadline run."""
         return self._timed is self
 
+    @property
+    def usable(self) -> bool:
+        """Whether somebody looks after its faults."""
+        return not (self.by_handlers and trap_handlers.lost())
+
+    @property
+    def traps(self) -> str:
+        """How its faults are found."""
+        return trap_handlers.HANDLERS if self.by_handlers else trap_handlers.CHECKS
+
+    def checked(self) -> Core:
+        """The same build in code that checks its accesses: for strangers, who may want it to fault,
+        and for processes in which others handle the signals."""
+        if not self.by_handlers:
+            return self
+        with fork.creation:
+            if self._checked is None:
+                self._checked = Core(self.artifact, self._cache, checked=True)
+            return self._checked
+
     def with_clock(self) -> Core:
-        """The same build on an engine of its own, whose epoch moves with the time. It moves for all
-        calls of an engine, and those without a deadline are interruptible by its not moving."""
+        """The same build on an engine of its own, checked, whose epoch moves with the time. It
+        moves for all calls of an engine, and those without a deadline are interruptible by its not
+        moving."""
         if self._timed is None:
             with fork.creation:
                 if self._timed is None:
-                    timed = Core(self.artifact, self._cache)
+                    timed = Core(self.artifact, self._cache, checked=True)
                     timed._timed = timed
                     ticker.watch(timed._tick, EngineTimer(timed.engine))
                     self._timed = timed
@@ -153,45 +178,51 @@ def _features() -> str:
     return platform.processor()
 
 
-_opened: dict[str, Core] = {}
+# By the name of the build, and whether its code is checked.
+_opened: dict[tuple[str, bool], Core] = {}
 _refused: dict[str, str] = {}
 
 
-def open_core(build: str | None) -> Core:
+def open_core(build: str | None, *, checked: bool = False) -> Core:
     """The compiled core of a build, or of the one that the environment or the default names."""
+    checked = checked or not trap_handlers.wanted()
     name = artifacts.named(build)
     if name is not None:
-        return _open(name)
+        return _open(name, checked)
     try:
-        return _open(artifacts.DEFAULT)
+        return _open(artifacts.DEFAULT, checked)
     except ArtifactError:
         # A CPU without SIMD is the one known reason why wasmtime would not take it.
         if artifacts.DEFAULT not in _refused:
             raise
-    return _open(artifacts.WITHOUT_SIMD)
+    return _open(artifacts.WITHOUT_SIMD, checked)
 
 
-def opened() -> dict[str, Core]:
+def opened() -> list[Core]:
     """The cores that this process has compiled so far."""
-    return dict(_opened)
+    return list(dict.fromkeys(_opened.values()))
 
 
-def _open(name: str) -> Core:
-    core = _opened.get(name)
+def _open(name: str, checked: bool) -> Core:
+    core = _opened.get((name, checked))
     if core is not None:
         return core
     with fork.creation:
-        core = _opened.get(name)
+        core = _opened.get((name, checked))
         if core is None:
-            core = _opened[name] = _compile(name)
+            quick = _opened.get((name, False))
+            core = _compile(name, checked) if quick is None else quick.checked()
+            if not checked:
+                core._checked = _opened.get((name, True))
+            _opened[name, checked] = core
         return core
 
 
-def _compile(name: str) -> Core:
+def _compile(name: str, checked: bool) -> Core:
     if name not in _refused:
         artifact = artifacts.read(name)
         try:
-            return Core(artifact, Cache.for_user())
+            return Core(artifact, Cache.for_user(), checked=checked)
         except wasmtime.WasmtimeError as error:
             _refused[name] = str(error)
     raise ArtifactError(f"wasmtime refuses the core build {name!r}: {_refused[name]}")

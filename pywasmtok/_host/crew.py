@@ -292,6 +292,10 @@ class Crew:
             # The system has no more threads for us, or the interpreter is about to end.
             self._workers.remove(worker)
             return None
+        except KeyError as error:
+            # An exception of a signal handler, which `start` lost as it tidied up after a thread
+            # that runs.
+            raise error.__context__ or error from None
         return worker
 
 

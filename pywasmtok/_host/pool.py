@@ -15,9 +15,10 @@ import weakref
 from typing import Final, Protocol
 
 from ..errors import CoreTrap, HostError, TokenizerClosed, TokenizerError
-from . import cancel
+from . import cancel, trap_handlers
 from .deadline import End
 from .instance import Instance
+from .trap_handlers import faulthandler_enabled
 
 # A clone costs little memory, a waiting thread costs its caller time: more of them than processors
 # keeps short calls from standing in line behind long ones.
@@ -70,6 +71,7 @@ class Pool:
         # Busy instances may have become unusable: each is looked at when it comes back.
         self._suspicious = False
         self._retired = False
+        self._until_look, self._faulthandler = 0, faulthandler_enabled()
         # Counts itself: however an instance gets lost, it is no longer in here.
         self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
         _pools.add(self)
@@ -85,6 +87,9 @@ class Pool:
 
     def acquire(self, end: End | None = None) -> Instance:
         """An idle instance, or a new one, or the next that becomes idle before `end`."""
+        self._until_look -= 1
+        if self._until_look < 0 or faulthandler_enabled() is not self._faulthandler:
+            self.look_at_handlers()
         try:
             return self.idle.pop()
         except IndexError:
@@ -99,6 +104,7 @@ class Pool:
 
     def acquire_new(self) -> Instance:
         """One that nobody has used, for who has just lost one."""
+        self.look_at_handlers()
         with self._change:
             return self._new()
 
@@ -124,8 +130,7 @@ class Pool:
         with self._change:
             source = self._source
             if source is not None and source.broken(instance):
-                self._suspicious = self.attention = True
-                self._sort_out(source)
+                self.suspect()
             self._drop(instance)
 
     def attend(self) -> None:
@@ -136,6 +141,7 @@ class Pool:
                 self._clear()
             else:
                 self._sort_out(source)
+                self._suspicious = not all(map(source.usable, tuple(self._live)))
             if self._waiting:
                 self._change.notify()
             else:
@@ -154,6 +160,18 @@ class Pool:
             self.attention = True
             self._clear()
             self._change.notify_all()
+
+    def look_at_handlers(self) -> None:
+        """Where others handle the signals by now, instances that rely on them are dropped."""
+        self._faulthandler, self._until_look = faulthandler_enabled(), trap_handlers.CALLS
+        trap_handlers.look()
+
+    def suspect(self) -> None:
+        """Instances may have become unusable: idle ones now, busy ones when they come back."""
+        with self._change:
+            self._suspicious = self.attention = True
+            if self._source is not None:
+                self._sort_out(self._source)
 
     def after_fork(self) -> None:
         # Only the forking thread lives on; what the others held is never given back.
@@ -230,6 +248,14 @@ class Pool:
 
 
 _pools: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
+
+
+def _suspect_all() -> None:
+    for pool in list(_pools):
+        pool.suspect()
+
+
+trap_handlers.when_lost(_suspect_all)
 
 
 def _after_fork() -> None:

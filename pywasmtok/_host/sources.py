@@ -82,7 +82,9 @@ class ImageSource:
     def limited(self, with_clock: bool, memory_cap: int | None) -> ImageSource:
         """The same tables for instances with other bounds."""
         other = copy(self)
-        core = self._core.with_clock() if with_clock else self._core
+        # Who sets bounds may have strangers in mind.
+        checked = self._core.checked()
+        core = checked.with_clock() if with_clock else checked
         other._core, other._memory_cap, other._first = core, memory_cap, None
         # Says at once whether its memory is enough.
         other._first = other.new_instance()
@@ -93,6 +95,8 @@ class ImageSource:
         return first or self._clone()
 
     def _clone(self) -> Instance:
+        if not self._core.usable:
+            self._core = self._core.checked()
         try:
             instance = self._image.clone(self._core, self._memory_cap)
         except (OSError, MemoryError) as problem:
@@ -106,7 +110,7 @@ class ImageSource:
         return instance
 
     def usable(self, instance: Instance) -> bool:
-        return True
+        return instance.core.usable
 
     def bloated(self, instance: Instance) -> bool:
         return instance.size > self._image.size + _BLOAT

@@ -1,4 +1,5 @@
-"""The renderer of chat templates, compiled: one engine for each size of stack.
+"""The renderer of chat templates, compiled: one engine for each size of stack, in code that checks
+its accesses and in code that leaves faults to handlers.
 
 wasmtime compares the guest's stack with a bound of the engine, never with the thread's real stack.
 So threads with a small stack get an engine with a smaller bound; the compiled code is the same.
@@ -13,7 +14,7 @@ from typing import Final
 import wasmtime
 
 from ..errors import ArtifactError, HostUnsupported
-from . import artifacts, config, fork, template_abi, thread_stack
+from . import artifacts, config, fork, template_abi, thread_stack, trap_handlers
 from .artifacts import Artifact
 from .cache import Cache
 from .config import KIB
@@ -30,12 +31,15 @@ _OPTIONAL: Final = {"tpl_out_of_memory", "tpl_panic_ptr", "tpl_panic_len"}
 
 
 class TemplateCore:
-    def __init__(self, artifact: Artifact, cache: Cache, max_wasm_stack: int) -> None:
+    def __init__(
+        self, artifact: Artifact, cache: Cache, max_wasm_stack: int, *, checked: bool
+    ) -> None:
         self.artifact = artifact
+        self.by_handlers = not checked
         with fork.creation:
-            self.engine = config.new_engine(False, max_wasm_stack)
+            self.engine = config.new_engine(False, self.by_handlers, max_wasm_stack)
             # The bound of the stack is a number of each instance, not of the compiled code.
-            settings = config.fingerprint(False)
+            settings = config.fingerprint(False, self.by_handlers)
             self.module, self.from_cache = compiled(self.engine, artifact, cache, settings)
         _check(self.module)
 
@@ -62,7 +66,8 @@ def _check(module: wasmtime.Module) -> None:
         raise ArtifactError("the template renderer exports no memory")
 
 
-_opened: dict[int, TemplateCore] = {}
+# By the bound of the stack, and whether the code is checked.
+_opened: dict[tuple[int, bool], TemplateCore] = {}
 
 
 # What 2000 levels of recursion in C take at most, and as much again.
@@ -114,23 +119,24 @@ def _bound(size: int | None) -> int:
     )
 
 
-def open_template_core(stack: int) -> TemplateCore:
-    core = _opened.get(stack)
+def open_template_core(stack: int, *, checked: bool) -> TemplateCore:
+    key = stack, checked or not trap_handlers.wanted()
+    core = _opened.get(key)
     if core is not None:
         return core
     with fork.creation:
-        core = _opened.get(stack)
+        core = _opened.get(key)
         if core is None:
             artifact = artifacts.read_template().require_abi(template_abi.ABI_VERSION)
             try:
-                core = TemplateCore(artifact, Cache.for_user(), stack)
+                core = TemplateCore(artifact, Cache.for_user(), stack, checked=key[1])
             except wasmtime.WasmtimeError as error:
                 raise ArtifactError(f"wasmtime refuses the template renderer: {error}") from None
             ticker.watch(epoch_of(core.engine), EngineTimer(core.engine))
-            _opened[stack] = core
+            _opened[key] = core
         return core
 
 
-def opened() -> dict[int, TemplateCore]:
-    """The engines that this process has made so far."""
-    return dict(_opened)
+def opened() -> list[tuple[int, TemplateCore]]:
+    """The engines that this process has made so far, with the stack that each may use."""
+    return [(stack, core) for (stack, _), core in _opened.items()]

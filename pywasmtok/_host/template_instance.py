@@ -74,11 +74,13 @@ class TemplateInstance(GuestMemory):
         "_templates",
         "_trap",
         "_watch",
+        "core",
         "fresh",
         "watched",
     )
 
     def __init__(self, core: TemplateCore, memory_cap: int) -> None:
+        self.core = core
         self._memory_cap = memory_cap
         with fork.creation:
             store = GuestStore(core.engine)

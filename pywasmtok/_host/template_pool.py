@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from .. import errors
-from . import fork
+from . import fork, trap_handlers
 from .interrupt import in_main_thread
 from .pool import default_limit
 from .template_core import open_template_core, stack_of_thread
 from .template_instance import NotPlain, TemplateInstance
+from .trap_handlers import faulthandler_enabled
 
 T = TypeVar("T")
 
@@ -31,7 +32,10 @@ class TemplatePool:
         self, stack: int, memory: int, made: Callable[[TemplateInstance], None] | None = None
     ) -> None:
         self._made = made
-        self.core = open_template_core(stack)
+        self._stack = stack
+        # Those of somebody else than the program may be there to make it fault.
+        self.core = open_template_core(stack, checked=made is not None)
+        self._until_look, self._faulthandler = 0, faulthandler_enabled()
         self._memory = memory
         self._idle: list[TemplateInstance] = []
         self._most_idle = default_limit()
@@ -50,7 +54,8 @@ class TemplatePool:
             self._settle(instance, error)
             raise
         else:
-            if len(self._idle) < self._most_idle:
+            # `release`, written out.
+            if len(self._idle) < self._most_idle and instance.core is self.core:
                 self._idle.append(instance)
             return answer
         instance = self._new()
@@ -63,6 +68,9 @@ class TemplatePool:
         return answer
 
     def _idle_or_new(self) -> TemplateInstance:
+        self._until_look -= 1
+        if self._until_look < 0 or faulthandler_enabled() is not self._faulthandler:
+            self._look_at_handlers()
         while True:
             try:
                 instance = self._idle.pop()
@@ -72,8 +80,15 @@ class TemplatePool:
             if not (instance.watched and in_main_thread()):
                 return instance
 
+    def _look_at_handlers(self) -> None:
+        """Where others handle the signals by now, instances that rely on them are dropped."""
+        self._faulthandler, self._until_look = faulthandler_enabled(), trap_handlers.CALLS
+        if trap_handlers.look() and self.core.by_handlers:
+            self.core = open_template_core(self._stack, checked=True)
+            self._idle = []
+
     def release(self, instance: TemplateInstance) -> None:
-        if len(self._idle) < self._most_idle:
+        if len(self._idle) < self._most_idle and instance.core is self.core:
             self._idle.append(instance)
 
     def _settle(self, instance: TemplateInstance, error: BaseException) -> None:

@@ -12,6 +12,7 @@ from ..errors import InvalidArgument, TokenizerError
 from . import abi, status
 from .parallel import Parallel, utf8
 from .status import Interrupted
+from .trap_handlers import A_CALL, BETWEEN_LOOKS, faulthandler_enabled
 
 if TYPE_CHECKING:
     from .crew import Job
@@ -72,6 +73,8 @@ class CoreTokenizer:
         self._require_stack = thread_stack.require
         self._interrupt = interrupt
         self._parallel = Parallel(threads, LONG_TEXT)
+        # How much more may be encoded before it is looked at again whose the handlers are.
+        self._unseen, self._faulthandler = BETWEEN_LOOKS, faulthandler_enabled()
 
     def encode_ids(
         self, text: str, add_special_tokens: bool = True, special_is_text: bool = False
@@ -92,6 +95,9 @@ class CoreTokenizer:
             self._thread.enough  # noqa: B018
         except AttributeError:
             self._require_stack()
+        self._unseen -= len(data) + A_CALL
+        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
+            self._look_at_handlers()
         try:
             instance = self._idle.pop()
         except IndexError:
@@ -269,6 +275,9 @@ class CoreTokenizer:
             self._thread.enough  # noqa: B018
         except AttributeError:
             self._require_stack()
+        self._unseen -= len(ids) + A_CALL
+        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
+            self._look_at_handlers()
         try:
             instance = self._idle.pop()
         except IndexError:
@@ -318,6 +327,9 @@ class CoreTokenizer:
             self._thread.enough  # noqa: B018
         except AttributeError:
             self._require_stack()
+        self._unseen -= A_CALL
+        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
+            self._look_at_handlers()
         try:
             instance = self._idle.pop()
         except IndexError:
@@ -339,6 +351,9 @@ class CoreTokenizer:
             self._thread.enough  # noqa: B018
         except AttributeError:
             self._require_stack()
+        self._unseen -= A_CALL
+        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
+            self._look_at_handlers()
         try:
             instance = self._idle.pop()
         except IndexError:
@@ -449,6 +464,7 @@ class CoreTokenizer:
         """In the main thread, signal handlers may end the call with an exception."""
         self._require_stack_once()
         while True:
+            self._pool.look_at_handlers()
             instance = self._pool.acquire()
             try:
                 result = self._interrupt.run(instance, work)
@@ -471,6 +487,7 @@ class CoreTokenizer:
     def _help(self, job: Job, work: Callable[[Instance], Any]) -> Any:
         """In a thread of the crew. Raises `Interrupted` when somebody has stopped the job."""
         while True:
+            self._pool.look_at_handlers()
             instance = self._pool.acquire()
             job.inside.add(instance)
             try:
@@ -491,6 +508,10 @@ class CoreTokenizer:
                 return result
             finally:
                 job.inside.discard(instance)
+
+    def _look_at_handlers(self) -> None:
+        self._unseen, self._faulthandler = BETWEEN_LOOKS, faulthandler_enabled()
+        self._pool.look_at_handlers()
 
     def _require_stack_once(self) -> None:
         if not hasattr(self._thread, "enough"):

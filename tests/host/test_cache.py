@@ -101,7 +101,7 @@ def test_the_key_holds_all_that_the_code_depends_on(
     store: Cache, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(store)
-    monkeypatch.setattr(config, "fingerprint", lambda threads: "other settings")
+    monkeypatch.setattr(config, "fingerprint", lambda *about: "other settings")
     assert not opened(store).from_cache
     monkeypatch.undo()
     monkeypatch.setenv(ENVIRONMENT, str(directory))

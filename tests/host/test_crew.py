@@ -420,6 +420,23 @@ def test_exceptions_of_signal_handlers_at_any_moment() -> None:
     )
 
 
+def test_an_exception_that_the_start_of_a_helper_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Thread.start` tidies up after one, and fails in that where the thread runs already."""
+
+    class Stop(Exception):  # noqa: N818
+        pass
+
+    def start(thread: threading.Thread) -> None:
+        try:
+            raise Stop
+        except Exception:
+            raise KeyError(thread)  # noqa: B904
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(Stop):
+        Crew().run(job(10, lambda piece: piece, 2))
+
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 

@@ -67,7 +67,7 @@ def test_k1_long_calls_load_and_detect_look_at_the_stack_too() -> None:
     import cores, pywasmtok.errors as errors, pywasmtok._host as host
     from pywasmtok._host import core
 
-    core._opened["portable"] = cores.sample_core(False)
+    core._opened["portable", False] = cores.sample_core(False)
     tok = cores.load()
     threading.stack_size(256 * 1024)
     calls = [
@@ -178,7 +178,7 @@ def test_k8_a_stack_limit_that_would_abort_is_refused(
 ) -> None:
     monkeypatch.setattr(config, "MAX_WASM_STACK", size)
     with pytest.raises(ValueError, match="MAX_WASM_STACK"):
-        config.new_engine(threads=False)
+        config.new_engine(threads=False, by_handlers=False)
 
 
 def test_k10_exceptions_of_python_never_enter_the_core() -> None:

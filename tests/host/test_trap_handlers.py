@@ -1,0 +1,275 @@
+"""Whose the handlers of signals are, and what the core does when they are somebody else's."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import pywasmtok
+from pywasmtok import errors
+from pywasmtok._host import core, trap_handlers
+
+from .processes import run
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="handlers are relied on under Linux only"
+)
+
+# Prints whether the calls of a tokenizer rely on handlers.
+START = """
+    import faulthandler, os, signal
+    import cores, pywasmtok.errors as errors
+    from pywasmtok._host import trap_handlers
+
+    def trap_all(tok):
+        for text, code in cores.TRAPS.items():
+            try:
+                tok.encode_ids(text)
+            except errors.CoreTrap as trap:
+                assert code in str(trap), trap
+            else:
+                raise AssertionError(code)
+        assert tok.encode_ids("right", False) == cores.ids_of("right")
+
+    def relies(tok):
+        instance = tok._pool.acquire()
+        tok._pool.release(instance)
+        return instance.core.by_handlers
+
+    assert not faulthandler.is_enabled()
+"""
+
+
+def test_calls_without_bounds_rely_on_handlers_and_those_with_bounds_do_not() -> None:
+    assert (
+        run(
+            START
+            + """
+    tok = cores.load()
+    trap_all(tok)
+    bounded = tok.limited(5.0, None), tok.limited(None, 64 << 20)
+    for one in bounded:
+        assert one.encode_ids("right", False) == cores.ids_of("right")
+    print(relies(tok), *map(relies, bounded))
+    """
+        )
+        == "True False False"
+    )
+
+
+def test_faulthandler_before_the_engine_changes_nothing() -> None:
+    assert (
+        run(
+            START
+            + """
+    faulthandler.enable()
+    tok = cores.load()
+    trap_all(tok)
+    print(relies(tok))
+    """
+        )
+        == "True"
+    )
+
+
+LATER = {
+    "enabled": "faulthandler.enable()",
+    # Puts back what was there before the engine: nothing.
+    "disabled": "faulthandler.disable()",
+    "python": "signal.signal(signal.SIGSEGV, lambda *_: None)",
+    "default": "signal.signal(signal.SIGILL, signal.SIG_DFL)",
+}
+
+
+@pytest.mark.parametrize("change", LATER)
+def test_whoever_takes_the_handlers_later_gets_no_fault(change: str) -> None:
+    first = "faulthandler.enable()" if change == "disabled" else ""
+    assert (
+        run(
+            START
+            + f"""
+    {first}
+    tok = cores.load()
+    trap_all(tok)
+    before = relies(tok)
+    {LATER[change]}
+    # Handlers that faulthandler knows nothing of are seen before many calls are over.
+    for _ in range(trap_handlers.CALLS):
+        assert tok.encode_ids("right", False) == cores.ids_of("right")
+    trap_all(tok)
+    print(before, relies(tok), relies(cores.load()))
+    """
+        )
+        == "True False False"
+    )
+
+
+def test_the_very_next_call_sees_faulthandler() -> None:
+    assert (
+        run(
+            START
+            + """
+    toks = [cores.load(), cores.load()]
+    for tok in toks:
+        tok.encode_ids("right", False)
+    faulthandler.enable()
+    for tok in toks:
+        trap_all(tok)
+    print("alive")
+    """
+        )
+        == "alive"
+    )
+
+
+def test_a_long_call_looks_first() -> None:
+    assert (
+        run(
+            START
+            + """
+    tok = cores.load()
+    tok.encode_ids("right", False)
+    signal.signal(signal.SIGSEGV, lambda *_: None)
+    text = "x" * trap_handlers.BETWEEN_LOOKS
+    assert tok.encode_ids(text, False) == cores.ids_of(text)
+    print(trap_handlers.lost())
+    """
+        )
+        == "True"
+    )
+
+
+def test_threads_go_on_while_the_handlers_are_lost() -> None:
+    """Instances that are out when it happens are not used again."""
+    assert (
+        run(
+            START
+            + """
+    import threading
+    tok = cores.load()
+    done, wrong = threading.Event(), []
+
+    def work(number):
+        text = "right" * (number + 1)
+        while not done.is_set():
+            if tok.encode_ids(text, False) != cores.ids_of(text):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    held = tok._pool.acquire()
+    faulthandler.enable()
+    trap_all(tok)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert held.core.by_handlers
+    tok._pool.release(held)
+    print(wrong, any(one.core.by_handlers for one in tok._pool.idle))
+    """
+        )
+        == "[] False"
+    )
+
+
+def test_a_forked_child_looks_for_itself() -> None:
+    assert (
+        run(
+            START
+            + """
+    tok = cores.load()
+    tok.encode_ids("right", False)
+    child = os.fork()
+    if child == 0:
+        faulthandler.enable()
+        trap_all(tok)
+        os._exit(0 if not relies(tok) else 1)
+    status = os.waitpid(child, 0)[1]
+    trap_all(tok)
+    print(status, relies(tok))
+    """
+        )
+        == "0 True"
+    )
+
+
+def test_renders_go_on_too() -> None:
+    """Whose stack overflows: that is a fault like any other."""
+    assert (
+        run(
+            START
+            + """
+    import pywasmtok
+    from pywasmtok._host import template_pool
+
+    deep = "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}"
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    messages = [{"role": "user", "content": "hello"}]
+    kinds = []
+    for change in (lambda: None, faulthandler.enable):
+        change()
+        for source in (deep, "{{ messages[0]['content'] }}", deep):
+            try:
+                text = tok.apply_chat_template(messages, chat_template=source, tokenize=False)
+                assert text == "hello", text
+            except errors.TemplateError:
+                assert source is deep
+        (pool,) = template_pool.shared._pools.values()
+        kinds.append(pool.core.by_handlers)
+    print(*kinds)
+    """,
+            # The user's, which saves compiling all of it.
+            PYWASMTOK_CACHE_DIR="",
+        )
+        == "True False"
+    )
+
+
+def test_the_variable_asks_for_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(trap_handlers.VARIABLE, trap_handlers.CHECKS)
+    opened = core.open_core(None)
+    assert not opened.by_handlers
+    assert opened.traps == "checks"
+    monkeypatch.setenv(trap_handlers.VARIABLE, "perhaps")
+    with pytest.raises(errors.InvalidArgument, match=r"perhaps.*handlers.*checks"):
+        core.open_core(None)
+
+
+def test_it_is_said_once() -> None:
+    assert (
+        run(
+            START
+            + """
+    import logging
+    said = []
+    class Kept(logging.Handler):
+        def emit(self, record):
+            said.append(record.getMessage())
+    logging.getLogger("pywasmtok").addHandler(Kept())
+    logging.getLogger("pywasmtok").setLevel(logging.INFO)
+    tok = cores.load()
+    faulthandler.enable()
+    for _ in range(3):
+        tok.encode_ids("right", False)
+        cores.load()
+    said = [one for one in said if "handlers" in one]
+    assert "PYWASMTOK_TRAPS=checks" in said[0]
+    print(len(said))
+    """
+        )
+        == "1"
+    )
+
+
+def test_both_kinds_of_code_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are compiled from one module: what differs is how a fault is found."""
+    texts = ["", "Hello world, héllo 你好", " \n\t" * 99, "it's 12345 " * 3000, "x" * 70_000]
+    with pywasmtok.create_tokenizer("builtin:demo", decoder="core") as quick:
+        monkeypatch.setenv(trap_handlers.VARIABLE, trap_handlers.CHECKS)
+        with pywasmtok.create_tokenizer("builtin:demo", decoder="core") as checked:
+            for text in texts:
+                ids = quick.encode(text).ids
+                assert ids == checked.encode(text).ids
+                assert quick.decode(ids) == checked.decode(ids) == text
