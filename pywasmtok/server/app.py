@@ -6,6 +6,7 @@ passes here and a layer costs as much as encoding a short text.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,6 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ..errors import TokenizerError
+from ..tenants.errors import TooManyRequests
 from . import trace
 from .answers import failure, refusal
 from .bodies import Bodies
@@ -39,6 +41,11 @@ OPEN: Final = frozenset({"/", "/health", "/ready"})
 
 PROBES: Final = frozenset({"/health", "/ready", "/metrics"})
 """What is answered while the server drains."""
+
+
+LATE_SECONDS: Final = 0.1
+"""What an address waits for its answer that has shown too many wrong keys. Each refusal is work on
+the event loop, and whoever guesses asks again as soon as there is one."""
 
 
 def create_app(service: Any, routes: Sequence[BaseRoute] | None = None) -> App:
@@ -159,7 +166,7 @@ class App:
             exchange.route = route_class(route.path)
             with trace.span(exchange.route, exchange.trace) as made:
                 try:
-                    self._identify(scope, exchange, path)
+                    await self._identify(scope, exchange, path)
                     with self._entered(path):
                         response = await endpoint(Request(scope, receive, sender))
                         await response(scope, receive, sender)
@@ -180,7 +187,7 @@ class App:
             check_path(scope)
             route = self._find_websocket(scope)
             exchange.route = route_class(route.path)
-            self._identify(scope, exchange, scope["path"])
+            await self._identify(scope, exchange, scope["path"])
             with self._entered(scope["path"]):
                 # Starlette's routes would answer errors themselves.
                 await route.endpoint(WebSocket(scope, receive, sender))
@@ -194,10 +201,14 @@ class App:
         finally:
             self._end(exchange)
 
-    def _identify(self, scope: Scope, exchange: Exchange, path: str) -> None:
-        caller = self._identity.caller(
-            scope["headers"], exchange.client, open_route=path in self._open
-        )
+    async def _identify(self, scope: Scope, exchange: Exchange, path: str) -> None:
+        try:
+            caller = self._identity.caller(
+                scope["headers"], exchange.client, open_route=path in self._open
+            )
+        except TooManyRequests:
+            await asyncio.sleep(LATE_SECONDS)
+            raise
         exchange.caller = caller
         scope["state"]["caller"] = caller
 
@@ -288,8 +299,13 @@ def _begin(app: App, scope: Scope, method: str) -> Exchange:
     return exchange
 
 
+# Of an answer, what is written at once: a millisecond's work are some megabytes.
+_PART: Final = 64 << 10
+
+
 class _Sender:
-    """Sees what is sent: the status, how much, and whether anything was."""
+    """Sees what is sent: the status, how much, and whether anything was. What is large goes in
+    parts, between which it is everybody else's turn."""
 
     __slots__ = ("_exchange", "_send", "begun")
 
@@ -309,8 +325,23 @@ class _Sender:
         elif kind == "websocket.send":
             self._exchange.sent += len(message.get("bytes") or message.get("text") or b"")
         else:
-            self._exchange.sent += len(message.get("body", b""))
+            body = message.get("body", b"")
+            self._exchange.sent += len(body)
+            if len(body) > _PART:
+                message = await self._sent_in_parts(message, body)
         await self._send(message)
+
+    async def _sent_in_parts(self, message: Message, body: bytes) -> Message:
+        """What is left to be sent."""
+        bodies = self._exchange.bodies
+        parts = memoryview(body)
+        while len(parts) > _PART:
+            part = bytes(parts[:_PART])
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
+            parts = parts[_PART:]
+            if bodies is not None:
+                await bodies.row.turn()
+        return {**message, "body": bytes(parts)}
 
 
 async def _refuse(

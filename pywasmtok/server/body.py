@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..tenants.errors import Cancelled
 from .bodies import FREE, Row
 from .contract import ServiceLike
 from .errors import BadRequest, BodyTooLarge, SlowBody, UnsupportedMedia
-from .priority import step_back
-from .strict_json import decode
+from .strict_json import Whole, decode
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,16 +19,17 @@ if TYPE_CHECKING:
     from .config import Bounds
     from .exchange import Exchange
 
-__all__ = ["check_json_type", "decode", "read", "read_into", "read_json", "read_with_json"]
+__all__ = ["apart", "check_json_type", "decode", "read", "read_into", "read_json", "read_with_json"]
 
 T = TypeVar("T")
 
 # Decoding more than this takes longer than a change of threads.
 _LARGE: Final = 256 << 10
 
-# One at a time: a reader of JSON lets no other thread run for milliseconds, and several of them
-# would hand each other the turns that the event loop waits for.
-_apart: Final = ThreadPoolExecutor(1, "pywasmtok-bodies", partial(step_back, 1, gives_way=True))
+# One at a time: several of them would hand each other the turns that the event loop waits for. Of
+# the loop's priority: whoever reads JSON keeps the interpreter to itself for a while, also while
+# somebody else has been given the processor, and the loop would wait for that, too.
+_apart: Final = ThreadPoolExecutor(1, "pywasmtok-bodies")
 
 
 async def read(request: Request, most: int | None = None) -> bytes:
@@ -83,15 +82,22 @@ async def read_json(request: Request, kind: type[T], most: int | None = None) ->
 
 async def read_with_json(
     request: Request, kind: type[T], most: int | None = None
-) -> tuple[bytes, T]:
-    """The body, and what it says."""
+) -> tuple[Whole, T]:
+    """The body, to be read as something else, too, and what it says."""
     check_json_type(request)
     body = await read(request, most)
     depth = _bounds(request).json_depth
-    if len(body) > _LARGE:
-        loop = asyncio.get_running_loop()
-        return body, await loop.run_in_executor(_apart, decode, body, kind, depth)
-    return body, decode(body, kind, depth)
+
+    def checked() -> tuple[Whole, T]:
+        whole = Whole(body)
+        return whole, whole.checked_as(kind, depth)
+
+    return await apart(checked) if len(body) > _LARGE else checked()
+
+
+async def apart(call: Callable[[], T]) -> T:
+    """What takes long, and lets other threads run in between: not on the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_apart, call)
 
 
 def check_json_type(request: Request) -> None:

@@ -14,6 +14,8 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from .sockets import PatientSockets
+
 if TYPE_CHECKING:
     from .config import Bounds, Config
 
@@ -58,7 +60,7 @@ def uvicorn_options(config: Config) -> dict[str, Any]:
     listen = config.listen
     return {
         "http": protocol(config.bounds),
-        "ws": "websockets-sansio",
+        "ws": PatientSockets,
         # Somewhat more than a message may have: up to here the refusal says why.
         "ws_max_size": 2 * config.streams.message_bytes,
         "ws_max_queue": 8,

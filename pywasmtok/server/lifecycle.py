@@ -11,6 +11,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from .collector import Collector
 from .errors import Draining
 
 if TYPE_CHECKING:
@@ -164,6 +165,14 @@ def serve(app: Any, lifecycle: Lifecycle, sockets: list[socket.socket], **option
             if self.signals > 1:
                 self.code = CUT_OFF if lifecycle.running else self.code
                 self.should_exit = self.force_exit = True
+
+        async def main_loop(self) -> None:
+            collector = Collector(lambda: self.server_state.total_requests)
+            collector.start()
+            try:
+                await super().main_loop()
+            finally:
+                collector.stop()
 
         async def on_tick(self, counter: int) -> bool:
             if self.signals and self.drained is None:

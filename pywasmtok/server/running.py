@@ -74,7 +74,7 @@ def serve(
     app, options = create_app(service), uvicorn_options(service.config)
     sys.setswitchinterval(_SWITCH_SECONDS)
     # What is there for good need not be looked through again and again, for tens of milliseconds
-    # each time: strangers decide how often, by what they send.
+    # each time. When the rest is, `collector` says.
     gc.collect()
     gc.freeze()
     say()

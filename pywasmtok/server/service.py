@@ -166,7 +166,11 @@ class Service:
         if self.metrics is not None:
             self.metrics.call(tenant.name, operation, cost, took, tokens=tokens, error=failed)
         if failed is not None:
-            raise typed(failed)
+            try:
+                raise typed(failed)
+            finally:
+                # It knows this frame: together they would stay until garbage is collected.
+                del failed
         return answer
 
     def run_for(
@@ -213,6 +217,8 @@ class Service:
             tenant.note(tokens=tokens, seconds=took)
             if self.metrics is not None:
                 self.metrics.call(tenant.name, operation, cost, took, tokens=tokens, error=failed)
+            # It knows this frame: together they would stay until garbage is collected.
+            del failed
 
     # What threads ask: these wait for the disk.
 

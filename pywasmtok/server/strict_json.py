@@ -11,9 +11,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from . import long_strings
 from .errors import BadRequest
 
-__all__ = ["decode", "reread"]
+__all__ = ["Whole", "decode"]
 
 T = TypeVar("T")
 
@@ -44,18 +45,70 @@ _FEW_QUOTES: Final = 16
 
 
 def decode(data: bytes, kind: type[T], depth: int = _DEEPEST) -> T:
-    if not data.isascii():
-        _check_utf8(data)
-    # Each is a byte at least.
-    if len(data) > _MOST_SIGNS and _signs(data) > _MOST_SIGNS:
-        raise BadRequest(f"the body has more than {_MOST_SIGNS} strings, lists and objects")
+    return Whole(data).checked_as(kind, depth)
+
+
+class Whole:
+    """A body; where it is large, its long strings are read by themselves, once."""
+
+    __slots__ = ("_rest", "_taken", "_texts")
+
+    def __init__(self, data: bytes) -> None:
+        if not data.isascii():
+            _check_utf8(data)
+        # Each is a byte at least.
+        if len(data) > _MOST_SIGNS and _signs(data) > _MOST_SIGNS:
+            raise BadRequest(f"the body has more than {_MOST_SIGNS} strings, lists and objects")
+        large = len(data) > _PIECE
+        self._taken = long_strings.take_out(data, _behind_string) if large else None
+        self._rest, self._texts = data, list[str]()
+        if self._taken is not None:
+            self._rest = self._taken.rest
+            self._texts = [_text(data, *span) for span in self._taken.spans]
+
+    def checked_as(self, kind: type[T], depth: int = _DEEPEST) -> T:
+        """The first reading."""
+        try:
+            value = self.read_as(kind)
+        except RecursionError:
+            raise _too_deep(depth) from None
+        if not _is_plain(self._rest, depth):
+            try:
+                check_structure(self._rest, depth)
+            except BadRequest as error:
+                raise self._in_whole(error) from None
+        return value
+
+    def read_as(self, kind: type[T]) -> T:
+        """What was read once already, as something else."""
+        shape: Any = kind
+        try:
+            value: T = _decoder(shape).decode(self._rest)
+        except msgspec.ValidationError as error:
+            raise _invalid(self._without_marks(str(error))) from None
+        except msgspec.DecodeError as error:
+            raise self._in_whole(_malformed(self._rest, str(error))) from None
+        if self._taken is not None:
+            value = long_strings.put_back(value, self._taken, self._texts)
+        return value
+
+    def _in_whole(self, error: BadRequest) -> BadRequest:
+        if self._taken is not None and error.offset is not None:
+            error.offset = self._taken.place(error.offset)
+        return error
+
+    def _without_marks(self, said: str) -> str:
+        return said if self._taken is None else re.sub(self._taken.marker + r"\d+", "...", said)
+
+
+def _text(data: bytes, start: int, end: int) -> str:
     try:
-        value = reread(data, kind)
-    except RecursionError:
-        raise _too_deep(depth) from None
-    if not _is_plain(data, depth):
-        check_structure(data, depth)
-    return value
+        return long_strings.text_of(data, start, end)
+    except long_strings.NoTextError as failed:
+        error = _malformed(b'"%b"' % failed.piece, failed.said)
+        if error.offset is not None:
+            error.offset += failed.place - 1
+        raise error from None
 
 
 def _check_utf8(data: bytes) -> None:
@@ -108,18 +161,6 @@ def _is_plain(data: bytes, depth: int) -> bool:
 def _once(pairs: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError
-
-
-def reread(data: bytes, kind: type[T]) -> T:
-    """What `decode` has read once already, as something else."""
-    shape: Any = kind
-    try:
-        value: T = _decoder(shape).decode(data)
-    except msgspec.ValidationError as error:
-        raise _invalid(str(error)) from None
-    except msgspec.DecodeError as error:
-        raise _malformed(data, str(error)) from None
-    return value
 
 
 @lru_cache(maxsize=256)

@@ -19,6 +19,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from pywasmtok.errors import DeadlineExceeded, InputTooLarge, InvalidToken, MemoryLimit
+from pywasmtok.server import app as app_module
 from pywasmtok.server.answers import answer
 from pywasmtok.server.app import create_app
 from pywasmtok.server.config import Config, Numbers
@@ -28,7 +29,7 @@ from pywasmtok.server.exchange import route_class
 from pywasmtok.server.identity import need_admin
 from pywasmtok.tenants.errors import Overloaded, StorageFull, TooManyRequests
 
-from .live import serving
+from .live import Connection, serving
 
 MARKER = "text-of-a-request-that-nobody-may-see"
 KEY = "pwt_" + "k" * 43
@@ -314,3 +315,31 @@ def test_sockets_go_through_the_real_server() -> None:
 )
 def test_a_route_is_one_of_few_words(pattern: str, name: str) -> None:
     assert route_class(pattern) == name
+
+
+def asking(key: str) -> bytes:
+    return f"GET /good HTTP/1.1\r\nHost: localhost\r\nx-api-key: {key}\r\n\r\n".encode()
+
+
+def test_who_guesses_keys_waits_and_good_keys_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For ever, here: a good one from the same address is answered meanwhile."""
+    monkeypatch.setattr(app_module, "LATE_SECONDS", 3600.0)
+    recorder = Recorder(Config(identity=True))
+    app = create_app(recorder, [Route("/good", good)])
+    with serving(app) as port:
+        statuses = []
+        for _ in range(2):
+            with Connection(port) as guessing:
+                guessing.socket.settimeout(2)
+                try:
+                    for place in range(60):
+                        guessing.send(asking(f"guess{place}"))
+                        statuses.append(guessing.answer()[0])
+                except TimeoutError:
+                    statuses.append(429)
+                with Connection(port) as other:
+                    other.send(asking(KEY))
+                    assert other.answer()[0] == 200
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+    assert statuses.count(429) == 2

@@ -49,6 +49,16 @@ class Place:
         except OSError:
             return False
 
+    def loop_seconds(self) -> float | None:
+        """Of a processor, that the event loop has taken, which is in the first thread. None: this
+        system does not say."""
+        number = self.process.pid
+        try:
+            said = Path(f"/proc/{number}/task/{number}/schedstat").read_text(encoding="ascii")
+        except OSError:
+            return None
+        return int(said.split()[0]) / 1e9
+
     def internal_errors(self) -> list[str]:
         """Lines of the log that no request should be able to cause."""
         text = self.log.read_text(encoding="utf-8", errors="replace")

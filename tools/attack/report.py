@@ -30,6 +30,8 @@ class Part:
     jain: float
     examples: list[str] = field(default_factory=list)
     """Of wrong answers."""
+    loop: float | None = None
+    """Milliseconds of a processor that the server's event loop took each second."""
 
 
 def part_of(tenants: Sequence[Good], seconds: float) -> Part:
@@ -184,11 +186,14 @@ class Each:
         return json.dumps(asdict(self), indent=1)
 
     def as_markdown(self) -> str:
-        rows = ["| beside | right | wrong | p50 ms | p99 ms | most |", "|---|---|---|---|---|---|"]
+        rows = [
+            "| beside | right | wrong | p50 ms | p99 ms | most | loop ms/s |",
+            "|---|---|---|---|---|---|---|",
+        ]
         parts = [("nobody", self.alone), *self.beside.items(), ("nobody, again", self.alone_after)]
         rows += [
             f"| {name} | {part.answers} | {part.wrong} | {part.p50:.2f} | {part.p99:.2f} | "
-            f"{part.longest:.0f} |"
+            f"{part.longest:.0f} | {'' if part.loop is None else f'{part.loop:.0f}'} |"
             for name, part in parts
         ]
         return "\n".join([*rows, ""])

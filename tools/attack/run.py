@@ -16,7 +16,7 @@ from typing import Any
 from .good import Good, load, questions
 from .hostile import KINDS
 from .place import HOST, Place, running
-from .report import Each, Record, part_of
+from .report import Each, Part, Record, part_of
 
 __all__ = ["run", "run_each"]
 
@@ -65,15 +65,23 @@ async def _run_each(  # noqa: PLR0917
     async def part(length: float, speed: float | None) -> list[Good]:
         return await load(place, good, asked, until=time.perf_counter() + length, pace=speed)
 
+    async def measured() -> Part:
+        before = place.loop_seconds()
+        found = part_of(await part(seconds, pace), seconds)
+        after = place.loop_seconds()
+        if before is not None and after is not None:
+            found.loop = 1000 * (after - before) / seconds
+        return found
+
     await part(max(_WARM_SECONDS, len(good) * _WARM_OF_EACH), None)
-    alone = part_of(await part(seconds, pace), seconds)
+    alone = await measured()
     beside = {}
     for kind in kinds:
         async with _hostile(place, [kind], rate) as hostile:
             await hostile.go()
-            beside[kind] = part_of(await part(seconds, pace), seconds)
+            beside[kind] = await measured()
             await hostile.pause()
-    alone_after = part_of(await part(seconds, pace), seconds)
+    alone_after = await measured()
     return Each(len(good), pace, rate, alone, beside, alone_after, place.internal_errors()[:20])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -60,6 +61,9 @@ SHORT: Final = 4096
 
 _ID_BYTES: Final = 4
 
+_PIECE: Final = 64 << 10
+"""Characters."""
+
 
 def served_by(request: Request, service: ServiceLike) -> Served:
     """The tokenizer of the path, for whoever asks."""
@@ -70,8 +74,24 @@ def served_by(request: Request, service: ServiceLike) -> Served:
 def size(texts: Iterable[str | None]) -> int:
     """UTF-8 bytes."""
     return sum(
-        len(text) if text.isascii() else len(text.encode()) for text in texts if text is not None
+        len(text) if text.isascii() else _encoded(text) for text in texts if text is not None
     )
+
+
+def _encoded(text: str) -> int:
+    if len(text) <= _PIECE:
+        return len(text.encode())
+    # Between pieces other threads may run.
+    starts = range(0, len(text), _PIECE)
+    return sum(len(text[start : start + _PIECE].encode()) for start in starts)
+
+
+async def cost_of(texts: Iterable[str | None]) -> int:
+    """The same, off the event loop where it takes long: there each character is looked at."""
+    there = [text for text in texts if text is not None]
+    if sum(len(text) for text in there if not text.isascii()) <= _PIECE:
+        return size(there)
+    return await body.apart(partial(size, there))
 
 
 def size_of_ids(count: int) -> int:
@@ -99,11 +119,11 @@ async def encode(request: Request, service: ServiceLike) -> Response:
     if as_octets and (asked.tokens or asked.offsets or asked.masks):
         raise BadRequest("bytes have no place for tokens, offsets and masks", path="$")
     if one_of(asked, "text", "texts", "segments") == "texts":
-        cost = size(asked.texts or ())
+        cost = await cost_of(asked.texts or ())
         answer, short = _encode_batch(asked, served, as_octets), cost <= SHORT
     else:
         parts = [part.text for part in asked.segments or ()]
-        cost = size((asked.text, asked.pair, *parts))
+        cost = await cost_of((asked.text, asked.pair, *parts))
         answer, short = encode_one(asked, served, as_octets), cost <= SHORT
     found = await service.run(served, cost, answer, inline=short, operation="encode")
     return (
@@ -250,7 +270,7 @@ async def count(request: Request, service: ServiceLike) -> Response:
     asked = await body.read_json(request, Count)
     served = served_by(request, service)
     single = one_of(asked, "text", "texts") == "text"
-    cost = size((asked.text,) if single else asked.texts or ())
+    cost = await cost_of((asked.text,) if single else asked.texts or ())
     return json_response(
         await service.run(
             served, cost, count_of(asked, served), inline=cost <= SHORT, operation="count"
@@ -278,7 +298,7 @@ def count_of(asked: Count, served: Served) -> Callable[[], bytes]:
 async def fits(request: Request, service: ServiceLike) -> Response:
     asked = await body.read_json(request, Fits)
     served = served_by(request, service)
-    cost = size((asked.text,))
+    cost = await cost_of((asked.text,))
 
     def call() -> bytes:
         fitting = served.tokenizer.fits(
@@ -294,7 +314,7 @@ async def fits(request: Request, service: ServiceLike) -> Response:
 async def truncate(request: Request, service: ServiceLike) -> Response:
     asked = await body.read_json(request, Truncate)
     served = served_by(request, service)
-    cost = size((asked.text,))
+    cost = await cost_of((asked.text,))
 
     def call() -> bytes:
         found = served.tokenizer.truncate(

@@ -12,10 +12,11 @@ import msgspec
 
 from .. import body
 from ..errors import BadRequest
-from ..strict_json import reread
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from ..strict_json import Whole
 
 __all__ = [
     "ApplyTemplate",
@@ -106,10 +107,10 @@ class ChatTokenize(msgspec.Struct):
 class Sent:
     """The body of a request, of which only the keys are known yet."""
 
-    __slots__ = ("_data", "_fields")
+    __slots__ = ("_fields", "_whole")
 
-    def __init__(self, data: bytes, fields: dict[str, msgspec.Raw]) -> None:
-        self._data = data
+    def __init__(self, whole: Whole, fields: dict[str, msgspec.Raw]) -> None:
+        self._whole = whole
         self._fields = fields
 
     def has(self, name: str) -> bool:
@@ -141,9 +142,8 @@ class Sent:
         )
 
     def read_as(self, kind: type[T]) -> T:
-        return reread(self._data, kind)
+        return self._whole.read_as(kind)
 
 
 async def received(request: Request) -> Sent:
-    data, fields = await body.read_with_json(request, dict[str, msgspec.Raw])
-    return Sent(data, fields)
+    return Sent(*await body.read_with_json(request, dict[str, msgspec.Raw]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ...errors import Unsupported
+from ..api.answers import ids_of
 from .pieces import pieces_of
 from .requests import LlamaTokenize, Sent, TgiTokenize, Tokenize, TokenizeChat, received
 from .serving import json_bytes, respond, served_by, text_of_chat
@@ -120,7 +121,7 @@ def vllm(served: Served, text: str, special: bool, strings: bool | None) -> byte
     found = tok.encode(text, add_special_tokens=special)
     served.tokens = len(found)
     names = [tok.id_to_token(number) for number in found] if strings else None
-    return json_bytes(Tokens(len(found), max_model_len(tok), found.ids, names))
+    return json_bytes(Tokens(len(found), max_model_len(tok), ids_of(found.buffer), names))
 
 
 async def _sglang(request: Request, sent: Sent) -> Response:
@@ -134,9 +135,10 @@ async def _sglang(request: Request, sent: Sent) -> Response:
             return sglang_one(served, asked.prompt, special)
         tok = served.tokenizer
         most = max_model_len(tok)
-        many = [each.ids for each in tok.encode_batch(asked.prompt, add_special_tokens=special)]
-        served.tokens = sum(len(ids) for ids in many)
-        return json_bytes(TokensOfMany(many, [len(ids) for ids in many], most))
+        many = [each.buffer for each in tok.encode_batch(asked.prompt, add_special_tokens=special)]
+        counts = [len(ids) for ids in many]
+        served.tokens = sum(counts)
+        return json_bytes(TokensOfMany([ids_of(ids) for ids in many], counts, most))
 
     return await respond(request, served, call)
 
@@ -145,7 +147,7 @@ def sglang_one(served: Served, text: str, special: bool) -> bytes:
     tok = served.tokenizer
     one = tok.encode(text, add_special_tokens=special)
     served.tokens = len(one)
-    return json_bytes(TokensV1(one.ids, len(one), max_model_len(tok)))
+    return json_bytes(TokensV1(ids_of(one.buffer), len(one), max_model_len(tok)))
 
 
 async def _llamacpp(request: Request, sent: Sent) -> Response:
@@ -167,10 +169,11 @@ async def _llamacpp(request: Request, sent: Sent) -> Response:
 
 def llamacpp(served: Served, text: str, special: bool, parse: bool, pieces: bool) -> bytes:
     tok = served.tokenizer
-    ids = tok.encode(text, add_special_tokens=special, special="all" if parse else "none").ids
-    served.tokens = len(ids)
+    found = tok.encode(text, add_special_tokens=special, special="all" if parse else "none")
+    served.tokens = len(found)
     if not pieces:
-        return json_bytes({"tokens": ids})
+        return json_bytes({"tokens": ids_of(found.buffer)})
+    ids = found.ids
     named = pieces_of(tok, ids)
     return json_bytes({"tokens": [{"id": one, "piece": named[one]} for one in ids]})
 

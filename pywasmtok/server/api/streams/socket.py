@@ -154,6 +154,8 @@ class _Connection:
             if data is not None:
                 await self._send(await self._answered(data))
                 self._moved = _now()
+                # Short ones wait for nothing by themselves: others would, for all that are there.
+                await asyncio.sleep(0)
             self._line.task_done()
         await self._farewell(self._ending)
 

@@ -1,0 +1,73 @@
+"""WebSockets of which no one read keeps all others waiting.
+
+A read may bring thousands of short messages, and each takes tens of microseconds to be taken apart.
+So a read is taken in pieces, one each time the event loop goes round; what came next waits for its
+turn in the system's buffers.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+__all__ = ["PatientSockets"]
+
+# Some tens of the shortest messages with text in them; of a long one it is nothing.
+_PIECE: Final = 1 << 10
+# Nothing may come of a piece: it is inside of a long message, or there are pings in it. Then the
+# next one is looked at, too, for so long.
+_SECONDS: Final = 0.0005
+
+
+class PatientSockets(WebSocketsSansIOProtocol):
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        # What was read and has not been looked at. While there is any, nothing is read.
+        self._waiting = memoryview(b"")
+
+    def data_received(self, data: bytes) -> None:
+        if not self.handshake_initiated:
+            super().data_received(data)
+            return
+        # There is nothing but where the system has read on before it heard that it should not.
+        self._waiting = memoryview(b"".join((self._waiting, data)) if self._waiting else data)
+        self._take()
+
+    async def receive(self) -> Any:
+        message = await self.queue.get()
+        if self.queue.empty():
+            if self._waiting:
+                self.loop.call_soon(self._take)
+            elif self.read_paused:
+                self._read_on()
+        return message
+
+    def _take(self) -> None:
+        """The next piece, unless the application has not had the last one yet."""
+        if not self._waiting or not self.queue.empty():
+            return
+        if self.transport.is_closing():
+            self._waiting = memoryview(b"")
+            return
+        end = perf_counter() + _SECONDS
+        while self._waiting and self.queue.empty():
+            piece, self._waiting = self._waiting[:_PIECE], self._waiting[_PIECE:]
+            super().data_received(bytes(piece))
+            if perf_counter() >= end:
+                break
+        if self._waiting and not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+        if not self.queue.empty():
+            return
+        if self._waiting:
+            self.loop.call_soon(self._take)
+        elif self.read_paused:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        self.read_paused = False
+        if not self.transport.is_closing():
+            self.transport.resume_reading()

@@ -1,0 +1,155 @@
+"""WebSockets that bring more than their share at once, and large answers: others are served."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import small
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame, Opcode
+from websockets.sync.client import connect
+
+from pywasmtok.server import sockets
+from pywasmtok.server.app import App, create_app
+
+from .live import Connection, service_of, serving
+
+PATH = "/api/v1/tokenizers/small/stream"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    path = tmp_path_factory.mktemp("small") / "tokenizer.json"
+    path.write_bytes(small.file())
+    with service_of({"small": str(path)}) as service:
+        yield create_app(service)
+
+
+class Seen:
+    """What the protocol below is given, and how much waits for the application then."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.sizes: list[int] = []
+        self.waiting: list[int] = []
+        below = WebSocketsSansIOProtocol.data_received
+
+        def data_received(protocol: Any, data: bytes) -> None:
+            if protocol.handshake_initiated:
+                self.sizes.append(len(data))
+            below(protocol, data)
+            self.waiting.append(protocol.queue.qsize())
+
+        patch.setattr(WebSocketsSansIOProtocol, "data_received", data_received)
+
+
+def frame(message: Any) -> bytes:
+    data = json.dumps(message).encode() if not isinstance(message, bytes) else message
+    return Frame(Opcode.TEXT, data).serialize(mask=True)
+
+
+def opened(port: int) -> Connection:
+    connection = Connection(port)
+    connection.send(
+        f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    status, _ = connection.answer()
+    assert status == 101
+    return connection
+
+
+def test_a_read_of_many_messages_is_taken_in_pieces(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Seen(monkeypatch)
+    with serving(app) as port, connect(f"ws://127.0.0.1:{port}{PATH}") as socket:
+        flood = b"".join(frame({"stream": str(number)}) for number in range(3000))
+        socket.socket.sendall(flood)
+        for _ in range(3000):
+            assert "error" in json.loads(socket.recv(60))
+    assert sum(seen.sizes) >= len(flood)
+    assert max(seen.sizes) <= sockets._PIECE
+    # No more messages than a piece has wait for the application.
+    assert max(seen.waiting) <= sockets._PIECE // len(frame({"stream": "1"})) + 2
+
+
+def test_the_answers_are_those_of_messages_that_come_one_by_one(app: App) -> None:
+    messages = [
+        {"stream": "a", "open": True},
+        *({"stream": "a", "ids": [n]} for n in range(97, 200)),
+    ]
+    with serving(app) as port:
+        with connect(f"ws://127.0.0.1:{port}{PATH}") as socket:
+            one_by_one = []
+            for message in messages:
+                socket.send(json.dumps(message))
+                one_by_one.append(json.loads(socket.recv(60)))
+        with connect(f"ws://127.0.0.1:{port}{PATH}") as socket:
+            # Cut wherever it may be cut on its way.
+            whole = b"".join(map(frame, messages))
+            for start in range(0, len(whole), 700):
+                socket.socket.sendall(whole[start : start + 700])
+            assert [json.loads(socket.recv(60)) for _ in messages] == one_by_one
+
+
+def test_a_long_message_comes_through_among_short_ones_and_pings(app: App) -> None:
+    ping = Frame(Opcode.PING, b"x" * 100).serialize(mask=True)
+    long = {"stream": "a", "open": True, "ids": [97] * 60_000}
+    with serving(app) as port, connect(f"ws://127.0.0.1:{port}{PATH}") as socket:
+        socket.socket.sendall(
+            ping * 5000 + frame({"stream": "none"}) + frame(long) + ping + frame({"stream": "b"})
+        )
+        first, second, third = (json.loads(socket.recv(60)) for _ in range(3))
+    assert "error" in first
+    assert "error" in third
+    assert len(second["text"]) >= 60_000
+
+
+def test_who_floods_and_leaves_leaves_nothing(app: App) -> None:
+    with serving(app) as port:
+        for _ in range(20):
+            with opened(port) as connection:
+                connection.send(frame({"stream": "none"}) * 2000)
+        with connect(f"ws://127.0.0.1:{port}{PATH}") as socket:
+            socket.send(json.dumps({"stream": "none"}))
+            assert "error" in json.loads(socket.recv(60))
+
+
+def head(operation: str, body: bytes) -> bytes:
+    return (
+        f"POST /api/v1/tokenizers/small/{operation} HTTP/1.1\r\nHost: localhost\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode()
+
+
+def test_a_large_answer_goes_in_parts_and_others_are_served_meanwhile(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    whole = app.__class__.__call__
+
+    async def watched(one: App, scope: Any, receive: Any, send: Any) -> None:
+        async def sending(message: Any) -> None:
+            sent.append(len(message.get("body", b"")))
+            await send(message)
+
+        await whole(one, scope, receive, sending)
+
+    monkeypatch.setattr(App, "__call__", watched)
+    body = json.dumps({"text": "a b c d " * 100_000}).encode()
+    other = b'{"text": "a b"}'
+    with serving(app) as port, Connection(port) as large, Connection(port) as beside:
+        large.send(head("encode", body) + body)
+        # It is not read for now: its parts wait, and nobody else does.
+        for _ in range(50):
+            beside.send(head("count", other) + other)
+            assert beside.answer()[0] == 200
+        status, answer = large.answer()
+    assert status == 200
+    found = json.loads(answer)
+    assert found["count"] == len(found["ids"]) > 400_000
+    assert sum(sent) >= len(answer)
+    assert max(sent) <= 64 << 10
