@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .files import TokenizerFile
+from .native import NAME as NATIVE
+from .native import Native, NoNativeBuildError, build
 
 __all__ = ["PEERS", "TWIN", "LeftOutError", "Library", "libraries", "load", "names_of"]
 
@@ -199,6 +201,15 @@ def hugging_face(file: TokenizerFile) -> list[Library]:
     ]
 
 
+def native(file: TokenizerFile) -> list[Library]:
+    try:
+        one = Native(build(), file.path.read_bytes())
+    except NoNativeBuildError as reason:
+        raise LeftOutError(f"{NATIVE}: {reason}") from None
+    encode = one.encode
+    return [Library(NATIVE, {"buffer": encode, "list": lambda text: encode(text).tolist()})]
+
+
 def nothing(_: object) -> None:
     """These streams have no end of their own: what they hold back is lost."""
 
@@ -208,14 +219,19 @@ PEERS: dict[str, Callable[[TokenizerFile], list[Library]]] = {
     "gigatoken": gigatoken,
     "tiktoken": tiktoken,
     "hf": hugging_face,
+    NATIVE: native,
 }
+# Takes a compiler, and minutes the first time: only where it is asked for by name.
+ASKED_FOR = frozenset({NATIVE})
 
 
 def names_of(builds: Sequence[str], only: Sequence[str] = ()) -> list[str]:
     """Who is asked to take part. The first of our builds does twice: what separates the twins is
     noise."""
     wanted = [*builds, *([TWIN] if builds else []), *PEERS]
-    return [name for name in wanted if not only or name in only or (name == "hf" and _hf(only))]
+    if not only:
+        return [name for name in wanted if name not in ASKED_FOR]
+    return [name for name in wanted if name in only or (name == "hf" and _hf(only))]
 
 
 def _hf(only: Sequence[str]) -> bool:

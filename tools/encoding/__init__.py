@@ -1,0 +1,1 @@
+"""Random texts by every path of an encoder, beside the reference."""

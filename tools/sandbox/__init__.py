@@ -1,0 +1,1 @@
+"""What the sandbox costs, and which of its parts costs it."""
