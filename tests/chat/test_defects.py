@@ -148,3 +148,24 @@ def test_an_undefined_argument_of_a_macro_under_another_name(call: str) -> None:
 def test_a_macro_under_another_name_with_arguments_that_are_defined() -> None:
     expected, found = outcomes(MACRO + "{% set f = m %}{{ f(1) }}{{ f(1, 2) }}{{ m(1, u) }}")
     assert str(expected) == str(found)
+
+
+BUFFERED = {
+    "macro": "{% macro m() %}12{% generation %}XY{% endgeneration %}34{% endmacro %}ab{{ m() }}cd",
+    "set": "{% set x %}12{% generation %}XY{% endgeneration %}{% endset %}ab{{ x }}cd",
+    "call": "{% macro m() %}1{{ caller() }}{% endmacro %}"
+    "a{% call m() %}2{% generation %}XY{% endgeneration %}{% endcall %}",
+}
+
+
+@pytest.mark.parametrize("name", BUFFERED)
+def test_a_generation_block_in_a_buffer_is_where_its_text_is(name: str) -> None:
+    """The reference counts what was written out before, and names other characters."""
+    from tools.chat.reference import Reference
+
+    request = RenderRequest([{"role": "user", "content": "x"}], generation=True)
+    here = renderer("sandbox").compile(BUFFERED[name]).render(request)
+    assert [here.text[start:end] for start, end in here.generation] == ["XY"]
+    there = Reference().compile(BUFFERED[name]).render(request)
+    assert there.text == here.text
+    assert [there.text[start:end] for start, end in there.generation] != ["XY"]

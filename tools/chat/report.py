@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -98,5 +99,7 @@ def probes() -> Iterator[tuple[Case, Outcome]]:
     return asked(probe.case for probe in corpus.micro())
 
 
-def section(name: str) -> Iterator[tuple[Case, Outcome]]:
-    return asked(matrix.SECTIONS[name]())
+def section(name: str, share: float = 1.0) -> Iterator[tuple[Case, Outcome]]:
+    """All one-liners of a section, or so many of them, always the same."""
+    dice = random.Random(name)
+    return asked(case for case in matrix.SECTIONS[name]() if dice.random() < share)
