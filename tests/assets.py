@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +15,7 @@ import pytest
 import tokenizers
 
 import pywasmtok
+from pywasmtok._host.snapshots import SnapshotStore
 from pywasmtok.factory import from_recipe
 from pywasmtok.tokenizer import Options, Recipe
 
@@ -41,9 +44,7 @@ class Asset(NamedTuple):
         return ROOT / self.family / self.name
 
     def read(self) -> bytes:
-        if self.path.is_file():
-            return self.path.read_bytes()
-        return lzma.decompress(self.path.with_name(self.name + ".xz").read_bytes())
+        return _read(self)
 
     @property
     def vectors(self) -> Path | None:
@@ -52,6 +53,14 @@ class Asset(NamedTuple):
         if self.name == "tokenizer.json":
             names.append(f"hf.{self.family}.jsonl")
         return next((path for name in names if (path := ROOT / "vectors" / name).exists()), None)
+
+
+# Of a file there may be several tests in a row.
+@lru_cache(maxsize=2)
+def _read(asset: Asset) -> bytes:
+    if asset.path.is_file():
+        return asset.path.read_bytes()
+    return lzma.decompress(asset.path.with_name(asset.name + ".xz").read_bytes())
 
 
 # Files that HuggingFace itself refuses: a merge of three parts, a merge of a token that is not
@@ -63,7 +72,7 @@ REFUSED = [
 ]
 
 # fmt: off
-_FAMILIES = (
+FAMILIES = (
     "bert-base-cased", "clip", "deepseek-v3", "falcon", "gemma", "gemma3", "gpt-neox", "gpt-oss",
     "gpt2", "gte", "llama2", "llama3", "llama3.1", "llama3.2", "mistral-nemo", "mistral-v1",
     "mistral-v3", "modernbert", "nmt", "phi-2", "phi-3", "qwen2.5", "qwen3", "t5", "xlnet",
@@ -74,8 +83,32 @@ _FAMILIES = (
 SERVED = [
     Asset("small-wordlevel", "hw_doc_summarizer.json"),
     Asset("small-wordlevel", "sqlpilot.json"),
-    *(Asset(family, "tokenizer.json") for family in _FAMILIES),
+    *(Asset(family, "tokenizer.json") for family in FAMILIES),
 ]
+
+
+# Of these another file above has the normalizer, the steps, the model and the decoder; they have
+# other vocabularies or other added tokens. `test_vectors` and most others take them, too.
+TWINS = {
+    "llama3": "llama3.1",
+    "llama3.2": "llama3.1",
+    "mistral-v3": "mistral-v1",
+    "phi-2": "gpt2",
+    "phi-3": "llama2",
+    "qwen2.5": "qwen3",
+}
+
+
+def each_kind(files: Sequence[Asset]) -> list[Any]:
+    """Parameters for tests that load the reference and ask it much: without twins, those have their
+    turn with the sweeps."""
+    slow = pytest.mark.skipif(
+        os.environ.get("PYWASMTOK_SLOW") != "1", reason="a twin: set PYWASMTOK_SLOW=1"
+    )
+    return [
+        pytest.param(one, marks=[pytest.mark.slow, slow]) if one.family in TWINS else one
+        for one in files
+    ]
 
 
 def by_content() -> list[Asset]:
@@ -116,16 +149,39 @@ def vectors(path: Path) -> list[dict[str, Any]]:
 def open_tokenizer(
     asset: Asset, *, encoder: str = "auto", decoder: str = "core", data: bytes | None = None
 ) -> pywasmtok.Tokenizer:
-    """A tokenizer from a file that is expanded in memory only, or from `data` in its place."""
+    """A tokenizer from a file that is expanded in memory only, or from `data` in its place. Each is
+    a new one, but a file is parsed once in a run of the tests."""
     options = Options(encoder, decoder, build=None, preload=False)
-    return from_recipe(Recipe(data or asset.read(), asset.id, options))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SnapshotStore, "for_user", _parsed_once)
+        return from_recipe(Recipe(data or asset.read(), asset.id, options))
 
 
+def _parsed_once() -> SnapshotStore | None:
+    """Where this run of the tests keeps what it has parsed; see conftest.py."""
+    folder = os.environ.get("PYWASMTOK_TEST_PARSED")
+    # Bounded: a run that is killed leaves it behind.
+    return None if folder is None else SnapshotStore(folder, 512 << 20)
+
+
+_NO_LIMITS = re.compile(rb'"truncation":\s*null,\s*"padding":\s*null,')
+
+
+@lru_cache(maxsize=1)
 def without_limits(asset: Asset) -> bytes:
     """The file as the vectors were made from it: neither truncation nor padding."""
-    whole = json.loads(asset.read())
+    data = asset.read()
+    if _NO_LIMITS.search(data, 0, 1000):
+        return data
+    whole = json.loads(data)
     return json.dumps({**whole, "truncation": None, "padding": None}).encode()
 
 
+@lru_cache(maxsize=1)
 def open_huggingface(asset: Asset) -> tokenizers.Tokenizer:
+    """The reference. It is shared: who changes its options takes a `new_huggingface`."""
+    return new_huggingface(asset)
+
+
+def new_huggingface(asset: Asset) -> tokenizers.Tokenizer:
     return tokenizers.Tokenizer.from_buffer(asset.read())

@@ -1,7 +1,44 @@
-"""Tests parse their files: what an earlier run has left must not answer for this one."""
+"""What all tests share: a folder for what is parsed once a run, and who runs what.
+
+Tests parse their files: what an earlier run has left must not answer for this one.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
 
 os.environ["PYWASMTOK_SNAPSHOTS"] = "off"
+
+# The processes that xdist starts inherit it.
+PARSED = "PYWASMTOK_TEST_PARSED"
+
+
+def clean_up(folder: str, owner: int) -> None:
+    # Not what a test has forked.
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if PARSED not in os.environ:
+    os.environ[PARSED] = tempfile.mkdtemp(prefix="pywasmtok-tests-")
+    atexit.register(clean_up, os.environ[PARSED], os.getpid())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """One process has all tests of a real file, so that it is read once; another `--dist` than what
+    `-n` implies is left alone."""
+    if config.getoption("dist") != "load":
+        return None
+    from sharing import Grouped
+
+    return Grouped(config, log)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import nasty
@@ -24,19 +24,23 @@ FIRST_NAME = 0x10A000
 class Oracle:
     """HuggingFace, from a file in which every special token has a secret name."""
 
-    def __init__(self, data: bytes, known: Iterable[str] = ()) -> None:
+    def __init__(self, document: Mapping[str, Any], known: Iterable[str] = ()) -> None:
         """`known` are names that keep their own: they count wherever they stand."""
-        file = json.loads(data)
-        self.added: list[dict[str, Any]] = file["added_tokens"]
+        # Read once and used twice, so it stays as it is.
+        file = {**document, "model": {**document["model"]}}
+        self.added: list[dict[str, Any]] = [{**token} for token in file["added_tokens"]]
+        # A file may have thousands of them, and few begin with the character at hand.
+        self._by_first: dict[str, list[dict[str, Any]]] = {}
+        for token in self.added:
+            self._by_first.setdefault(token["content"][:1], []).append(token)
         special = [token["content"] for token in self.added if token["special"]]
         special = [token for token in special if token not in known]
         self.names = {token: chr(FIRST_NAME + place) for place, token in enumerate(special)}
         self.tokenizer = tokenizers.Tokenizer.from_str(json.dumps(self._renamed(file)))
 
     @staticmethod
-    def serves(data: bytes) -> bool:
+    def serves(file: Mapping[str, Any]) -> bool:
         """Names that are looked for after normalisation cannot be replaced before it."""
-        file = json.loads(data)
         special = [token for token in file["added_tokens"] if token["special"]]
         found_late = any(token["normalized"] for token in special)
         return bool(special) and not (found_late and file.get("normalizer"))
@@ -76,7 +80,7 @@ class Oracle:
         place = 0
         while place < len(text):
             found = ""
-            for token in self.added:
+            for token in self._by_first.get(text[place], ()):
                 name, special = token["content"], token["special"]
                 end = place + len(name)
                 if not text.startswith(name, place) or (token["normalized"] and not special):

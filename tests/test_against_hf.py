@@ -9,7 +9,7 @@ import os
 
 import nasty
 import pytest
-from assets import SERVED, Asset, needs_assets, open_huggingface, open_tokenizer
+from assets import SERVED, Asset, each_kind, needs_assets, open_huggingface, open_tokenizer
 from sidebyside import check_ids, check_pairs, check_texts, check_vocabulary
 
 COUNT = int(os.environ.get("PYWASMTOK_RANDOM", "1000"))
@@ -17,7 +17,7 @@ COUNT = int(os.environ.get("PYWASMTOK_RANDOM", "1000"))
 pytestmark = needs_assets
 
 
-@pytest.mark.parametrize("asset", SERVED, ids=lambda asset: asset.id)
+@pytest.mark.parametrize("asset", each_kind(SERVED), ids=lambda asset: asset.id)
 def test_against_hf(asset: Asset) -> None:
     # One test a file: loading the reference takes longer than asking it.
     hf = open_huggingface(asset)

@@ -10,7 +10,7 @@ import nasty
 import pytest
 import small
 import tokenizers
-from assets import SERVED, Asset, needs_assets, vectors
+from assets import SERVED, Asset, each_kind, needs_assets, vectors
 from random_files import Maker
 from sidebyside import difference
 
@@ -41,7 +41,7 @@ def info(data: bytes) -> dict[str, Any]:
 
 
 @needs_assets
-@pytest.mark.parametrize("asset", SERVED, ids=lambda asset: asset.id)
+@pytest.mark.parametrize("asset", each_kind(SERVED), ids=lambda asset: asset.id)
 def test_real_files(asset: Asset) -> None:
     data = asset.read()
     written, differences = _host.convert(data)

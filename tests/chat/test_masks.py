@@ -35,7 +35,7 @@ def random_spans(rng: random.Random, length: int) -> list[tuple[int, int]]:
 @needs_assets
 @pytest.mark.parametrize("asset", FILES, ids=lambda asset: asset.id)
 def test_masks_are_those_of_transformers(asset: Asset) -> None:
-    reference = assets.open_huggingface(asset)
+    reference = assets.new_huggingface(asset)
     reference.no_padding()
     rng = random.Random(asset.id)
     for _ in range(300):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 
 import pytest
@@ -49,14 +50,25 @@ def test_probes() -> None:
     assert not tally.unexplained, told(tally.unexplained)
 
 
-@pytest.mark.parametrize("section", matrix.SECTIONS)
-def test_matrix(section: str) -> None:
+def check(section: str, share: float) -> None:
     from tools.chat import report
 
     with warnings.catch_warnings():
         # Python warns of what some of the one-liners compile to in the reference.
         warnings.simplefilter("ignore", SyntaxWarning)
-        tally = report.run(renderer("sandbox"), report.section(section))
+        tally = report.run(renderer("sandbox"), report.section(section, share))
     assert not tally.silent, told(tally.silent)
     assert not tally.unexplained, told(tally.unexplained)
     assert tally.equal >= EQUAL[section], told(tally.differences)
+
+
+@pytest.mark.parametrize("section", matrix.SECTIONS)
+def test_some_of_the_matrix(section: str) -> None:
+    check(section, share=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.environ.get("PYWASMTOK_SLOW") != "1", reason="slow: set PYWASMTOK_SLOW=1")
+@pytest.mark.parametrize("section", matrix.SECTIONS)
+def test_matrix(section: str) -> None:
+    check(section, share=1.0)
