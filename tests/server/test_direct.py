@@ -102,6 +102,14 @@ class Both:
         return quick[0], direct
 
 
+def _when_idle(work: Any) -> Any:
+    """A thread counts its call when the answer is on its way already."""
+    end = time.monotonic() + 10
+    while work.numbers().running and time.monotonic() < end:
+        time.sleep(0.01)
+    return work.numbers()
+
+
 def _until_closed(connection: socket.socket) -> bytes:
     parts = []
     try:
@@ -406,7 +414,7 @@ def test_who_may_not_have_more_is_refused_by_it() -> None:
 
 def test_a_call_that_is_not_for_the_event_loop_goes_to_a_thread(both: Both) -> None:
     work: Any = both.service.work
-    before = work.numbers()
+    before = _when_idle(work)
     both.permission.allows = False
     try:
         answers, direct = both.agree(sent(PLAIN), LAST)
@@ -414,11 +422,7 @@ def test_a_call_that_is_not_for_the_event_loop_goes_to_a_thread(both: Both) -> N
         both.permission.allows = True
     assert direct == 0
     assert answers.startswith(b"HTTP/1.1 200 OK\r\n")
-    # A thread counts its call when the answer is on its way already.
-    end = time.monotonic() + 10
-    while work.numbers().running and time.monotonic() < end:
-        time.sleep(0.01)
-    assert work.numbers().threaded == before.threaded + 2
+    assert _when_idle(work).threaded == before.threaded + 2
     assert work.numbers().inline == before.inline
 
 
