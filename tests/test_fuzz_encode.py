@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import small
-from assets import ROOT, Asset, needs_assets
+from assets import Asset, needs_assets
 
 import pywasmtok
 from tools import fuzz_encode
@@ -171,7 +171,8 @@ def test_a_round_of_every_family(family: str, monkeypatch: pytest.MonkeyPatch) -
     name, _, pattern = family.partition("@")
     asset = Asset(name, "tokenizer.json")
     if name == "cl100k_base":
-        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(ROOT / "tiktoken-cache"))
+        # Nothing but the file at hand is needed.
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
         asset = Asset("tiktoken-openai", "cl100k_base.tiktoken")
     path = asset.path if asset.path.is_file() else asset.path.with_name(asset.name + ".xz")
     one = Subject("@".join(filter(None, (str(path), pattern))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import lzma
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
+from unittest import mock
 
 import pywasmtok
 from pywasmtok.factory import from_recipe
@@ -57,11 +59,18 @@ class HuggingFace:
 
 
 class Tiktoken:
-    def __init__(self, encoding: str) -> None:
+    """With the ranks of the file at hand: nothing is fetched, and both sides have the same."""
+
+    def __init__(self, encoding: str, data: bytes) -> None:
         import tiktoken
+        from tiktoken_ext import openai_public
 
         self.name = f"tiktoken {version('tiktoken')}"
-        self._encoding = tiktoken.get_encoding(encoding)
+        rows = (line.split() for line in data.splitlines() if line)
+        ranks = {base64.b64decode(token): int(rank) for token, rank in rows}
+        with mock.patch.object(openai_public, "load_tiktoken_bpe", return_value=ranks):
+            described = openai_public.ENCODING_CONSTRUCTORS[encoding]()
+        self._encoding = tiktoken.Encoding(**described)
         self.added = sorted(self._encoding.special_tokens_set)
 
     def ids(self, texts: Sequence[str]) -> list[Sequence[int]]:
@@ -83,7 +92,7 @@ class Subject:
         self.reference: Reference
         if path.suffix == ".tiktoken":
             self.name, self.data = path.stem, data
-            self.reference = Tiktoken(path.stem)
+            self.reference = Tiktoken(path.stem, data)
         else:
             self.name = "@".join(filter(None, (path.parent.name, pattern)))
             self.data = _prepared(data, pattern)
