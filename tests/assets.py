@@ -101,7 +101,7 @@ TWINS = {
 
 def each_kind(files: Sequence[Asset]) -> list[Any]:
     """Parameters for tests that load the reference and ask it much: without twins, those have their
-    turn with the sweeps."""
+    turn with PYWASMTOK_SLOW=1."""
     slow = pytest.mark.skipif(
         os.environ.get("PYWASMTOK_SLOW") != "1", reason="a twin: set PYWASMTOK_SLOW=1"
     )
