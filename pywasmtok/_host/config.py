@@ -7,8 +7,6 @@ from typing import Final
 
 import wasmtime
 
-from . import trap_handlers
-
 KIB: Final = 1024
 GIB: Final = 1024**3
 
@@ -75,10 +73,7 @@ def new_engine(
     config = wasmtime.Config()
     for name, value in {**settings(threads, by_handlers), "max_wasm_stack": stack}.items():
         setattr(config, name, value)
-    engine = wasmtime.Engine(config)
-    if by_handlers:
-        trap_handlers.installed()
-    return engine
+    return wasmtime.Engine(config)
 
 
 def fingerprint(threads: bool, by_handlers: bool) -> str:

@@ -22,6 +22,7 @@ from functools import cache
 from typing import Any, Final
 
 from ..errors import InvalidArgument
+from . import fork
 
 VARIABLE: Final = "PYWASMTOK_TRAPS"
 HANDLERS: Final = "handlers"
@@ -65,13 +66,37 @@ def wanted() -> bool:
         raise InvalidArgument(
             f"{VARIABLE} is {asked!r}", hint=f"It takes {HANDLERS!r} (the default) or {CHECKS!r}"
         )
-    return asked == HANDLERS and _current() is not None and not look()
-
-
-def installed() -> None:
-    """The first engine that relies on them is there: the handlers of now are its own."""
+    if asked != HANDLERS or _reader() is None:
+        return False
     if _state.ours is None:
-        _state.ours, _state.faulthandler = _current(), faulthandler_enabled()
+        with fork.creation:
+            if _state.ours is None:
+                _install()
+    return not look()
+
+
+def _install() -> None:
+    """Has wasmtime set its handlers, and looks whether they are there. It sets them once a process:
+    where the program itself used it before, somebody else may have taken them since."""
+    import wasmtime
+    from wasmtime import _ffi as ffi
+
+    wasmtime.Engine()
+    current = _current()
+    known = ctypes.cast(ffi.dll.wasmtime_engine_increment_epoch, ctypes.c_void_p)
+    library = _library_of(known.value)
+    owners = {_library_of(int.from_bytes(one, sys.byteorder)) for one in current or ()}
+    _state.lost = library is None or owners != {library}
+    _state.ours, _state.faulthandler = current, faulthandler_enabled()
+
+
+def _library_of(address: int | None) -> int | None:
+    """Where the library begins that this is an address of."""
+    info = (ctypes.c_void_p * 4)()
+    if not address or not ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), info):
+        return None
+    base: int | None = info[1]
+    return base
 
 
 def look() -> bool:

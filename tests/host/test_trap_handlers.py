@@ -73,6 +73,24 @@ def test_faulthandler_before_the_engine_changes_nothing() -> None:
     )
 
 
+def test_handlers_that_were_lost_before_are_not_taken_for_wasmtimes() -> None:
+    """The program has used wasmtime itself, and it sets its handlers once a process."""
+    assert (
+        run(
+            START
+            + """
+    import wasmtime
+    wasmtime.Engine()
+    faulthandler.enable()
+    tok = cores.load()
+    trap_all(tok)
+    print(relies(tok))
+    """
+        )
+        == "False"
+    )
+
+
 LATER = {
     "enabled": "faulthandler.enable()",
     # Puts back what was there before the engine: nothing.
