@@ -28,8 +28,8 @@ VARIABLE: Final = "PYWASMTOK_TRAPS"
 HANDLERS: Final = "handlers"
 CHECKS: Final = "checks"
 
-# Looking takes half a microsecond, a call of the core three. So it is done again after so many
-# bytes of input, and each call counts as some.
+# Looking takes three microseconds, as a short call of the core does. So it is done again after so
+# many bytes of input, and each call counts as some.
 BETWEEN_LOOKS: Final = 64 * 1024
 A_CALL: Final = 512
 CALLS: Final = BETWEEN_LOOKS // A_CALL

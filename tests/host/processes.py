@@ -12,6 +12,21 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SECONDS = 30
 
+# Faults of every kind, one after the other, and then a call that is right.
+TRAP_ALL = """
+    import cores, pywasmtok.errors as errors
+
+    def trap_all(tok):
+        for text, code in cores.TRAPS.items():
+            try:
+                tok.encode_ids(text)
+            except errors.CoreTrap as trap:
+                assert code in str(trap), trap
+            else:
+                raise AssertionError(code)
+        assert tok.encode_ids("right", False) == cores.ids_of("right")
+"""
+
 
 def start(code: str, **environment: str) -> subprocess.Popen[str]:
     """The code finds this folder's modules and the package on its path."""

@@ -14,21 +14,7 @@ import pywasmtok._host as host
 from pywasmtok._host import config
 
 from .cores import load
-from .processes import run
-
-TRAP_ALL = """
-    import cores, pywasmtok.errors as errors
-
-    def trap_all(tok):
-        for text, code in cores.TRAPS.items():
-            try:
-                tok.encode_ids(text)
-            except errors.CoreTrap as trap:
-                assert code in str(trap), trap
-            else:
-                raise AssertionError(code)
-        assert tok.encode_ids("right", False) == cores.ids_of("right")
-"""
+from .processes import TRAP_ALL, run
 
 
 def test_k1_stack_overflow_in_a_thread_with_a_small_stack() -> None:
