@@ -1,7 +1,7 @@
 """Times the native build of the engine beside WebAssembly, and says what the difference is made of.
 
-    python -m tools.sandbox_tax FILE... --json tax.json
-    python -m tools.sandbox_tax FILE --variants            what the columns are
+    python -m tools.sandbox_tax FILE... --json tax.json --markdown tax.md
+    python -m tools.sandbox_tax --variants                 what the columns are
 
 All builds take turns in one process, in random order, with fresh text that is the same for all, and
 all ids are compared. A figure is processor time divided by the native build's. Needs cargo.
@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shlex
 import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from pywasmtok.bench import machine
 from pywasmtok.bench.files import TokenizerFile
 from pywasmtok.bench.measure import Contender, Result, flat, measure
 from pywasmtok.bench.native import Native, NoNativeBuildError, build
+from pywasmtok.bench.tables import head
 from pywasmtok.bench.texts import CORPORA, Tape
 from tools.sandbox.guest import Guest
 from tools.sandbox.variants import VARIANTS, Variant, names_of_shipped
@@ -44,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="where all figures are written")
+    parser.add_argument("--markdown", type=Path, help="where the table is written")
     parser.add_argument("--variants", action="store_true", help="runs nothing")
     # For who works on this tool: some of the columns, with semicolons between them.
     parser.add_argument("--only", default="", help=argparse.SUPPRESS)
@@ -61,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"not measured: {reason}", file=sys.stderr)
         return 2
 
+    began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    place = machine.describe()
     record: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder, machine.one_core() as problem:
         if problem:
@@ -71,8 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for row in rows(file, libraries, variants, plan):
                 record.append({"tokenizer": file.name, **row})
                 print(told(record[-1]), file=sys.stderr, flush=True)
+    place["load_average_after"] = machine.describe()["load_average"]
+    words = sys.argv[1:] if arguments is None else arguments
+    command = f"python -m tools.sandbox_tax {shlex.join(words)}"
     if chosen.json:
-        chosen.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        whole = {"date": began, "command": command, "machine": place, "rows": record}
+        chosen.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    if chosen.markdown:
+        top = head(began, f"`{command}`", place, machine.versions())
+        page = "\n".join([*top, "", table(record)]) + "\n"
+        chosen.markdown.write_text(page, encoding="utf-8")
     print(table(record))
     return 0 if all(row["equal"] for row in record) else 1
 
@@ -150,7 +164,7 @@ def table(record: Sequence[Mapping[str, Any]]) -> str:
             f"| {row['tokenizer']} | {row['text']}{wrong} | {row['bytes']:,} "
             f"| {row['native MB/s']:.0f} | {taxes} |"
         )
-    own = ", ".join(names_of_shipped()) or "none of these"
+    own = "; ".join(names_of_shipped()) or "none of these"
     lines += ["", f"The package's own engines are of the kinds: {own}."]
     return "\n".join(lines)
 

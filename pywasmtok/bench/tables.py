@@ -6,13 +6,14 @@ In brackets how many times better ours is: x2.00 is twice the throughput, or hal
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from .groups import GROUPS
 from .record import Record
 from .rows import WRONG, Case, Measure, Row
 
-__all__ = ["better", "markdown", "size_name", "terminal"]
+__all__ = ["better", "head", "markdown", "size_name", "terminal"]
 
 Table = list[list[str]]
 # Of these figures there are too many for a page; the record has them.
@@ -39,25 +40,37 @@ def better(row: Row, ours: Row) -> float | None:
 
 
 def _head(record: Record) -> list[str]:
-    machine = record.machine
+    command = "`pywasmtok bench " + " ".join(record.command) + "`"
+    lines = head(record.date, command, record.machine, record.libraries, record.absent)
+    return [*lines, "", *(f"- {line}" for line in _legend(record)), ""]
+
+
+def head(
+    date: str,
+    command: str,
+    machine: Mapping[str, Any],
+    versions: Mapping[str, str],
+    absent: Sequence[str] = (),
+) -> list[str]:
+    """When it was measured, how, and where."""
     caches = ", ".join(f"{name} {size}" for name, size in (machine["caches"] or {}).items())
     memory = machine["memory_bytes"]
     load = machine["load_average"]
     facts = {
-        "date": record.date,
-        "command": "`pywasmtok bench " + " ".join(record.command) + "`",
+        "date": date,
+        "command": command,
         "CPU": f"{machine['cpu']}, {machine['architecture']}, "
         f"{machine['cores_for_this_process']} of {machine['cores']} cores",
         "caches": caches,
         "memory": f"{memory / 2**30:.1f} GiB" if memory else None,
         "system": f"{machine['os']}; {machine['python']}",
         "load before and after": f"{load} {machine['load_average_after']}" if load else None,
-        "versions": ", ".join(f"{name} {value}" for name, value in record.libraries.items()),
-        "did not take part": "; ".join(record.absent),
+        "versions": ", ".join(f"{name} {value}" for name, value in versions.items()),
+        "did not take part": "; ".join(absent),
     }
     lines = ["| | |", "|---|---|"]
     lines += [f"| {name} | {_cell(value)} |" for name, value in facts.items() if value]
-    return [*lines, "", *(f"- {line}" for line in _legend(record)), ""]
+    return lines
 
 
 def _legend(record: Record) -> list[str]:

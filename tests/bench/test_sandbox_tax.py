@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -101,6 +102,22 @@ def test_the_table_names_wrong_ids() -> None:
     assert "| tokenizer | text | bytes | native MB/s | native twin | bare |" in text
     assert "| t | code | 2,000 | 100 | 1.00 | 1.30 |" in text
     assert "| t | code WRONG IDS | 2,000 |" in text
+
+
+def test_a_record_says_when_how_and_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"text": "code", "bytes": 2000, **sandbox_tax.figures(results(), 2000)}
+    monkeypatch.setattr(sandbox_tax, "build", lambda *_: tmp_path)
+    monkeypatch.setattr(sandbox_tax, "rows", lambda *_: [row])
+    written = [str(tmp_path / name) for name in ("tax.json", "tax.md")]
+    arguments = ["builtin:demo", "--json", written[0], "--markdown", written[1]]
+    assert sandbox_tax.main(arguments) == 0
+    record = json.loads(Path(written[0]).read_text("utf-8"))
+    assert record["command"].startswith("python -m tools.sandbox_tax builtin:demo --json ")
+    assert record["machine"].keys() >= {"cpu", "load_average_after"}
+    assert [row["tokenizer"] for row in record["rows"]] == ["demo"]
+    page = Path(written[1]).read_text("utf-8")
+    assert f"| date | {record['date']} |" in page
+    assert "| demo | code | 2,000 | 100 | 1.00 | 1.30 |" in page
 
 
 def test_the_columns_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
