@@ -60,6 +60,9 @@ class Line:
     """Renders behind one measurement."""
     variants: int
     """Conversations that they are of."""
+    turns: int
+    """Measurements in each round. A turn of a few milliseconds meets one state of the machine, and
+    there are two that are half as fast as each other: only many turns have a median."""
 
 
 def short(take: Take, _: random.Random) -> Chat:
@@ -99,10 +102,10 @@ def agent(take: Take, rng: random.Random) -> Chat:
 
 
 LINES = {
-    "short": Line(short, 100, 10),
-    "20 messages": Line(twenty, 30, 5),
-    "3 tools": Line(three_tools, 50, 5),
-    "agent, 200 messages": Line(agent, 3, 3),
+    "short": Line(short, 20, 10, 6),
+    "20 messages": Line(twenty, 10, 5, 6),
+    "3 tools": Line(three_tools, 10, 5, 6),
+    "agent, 200 messages": Line(agent, 3, 3, 2),
 }
 
 _NAMES = ("read_file", "run_command", "search", "write_file", "http_get", "sql_query")

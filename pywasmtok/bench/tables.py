@@ -79,6 +79,7 @@ def _legend(record: Record) -> list[str]:
         f"In brackets: how many times better `{ours}` is; "
         "x2.00: twice the throughput, half the time.",
         f"`twin` is a second instance of `{ours}`: what separates them is noise.",
+        f"`processes` is `{ours}` in a process for each thread: what threads could gain at best.",
         "WRONG IDS, WRONG TEXT: the answers of the timed calls were not the reference's.",
         "MB are 1,000,000 bytes; medians; CPU time on one core unless a table says wall time.",
     ]

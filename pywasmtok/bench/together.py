@@ -9,15 +9,16 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from .libraries import Call
 from .measure import Contender, Result, blamed_on, calmly, copies, judge
 
-__all__ = ["Crew", "Outcome", "crew_of", "in_crews"]
+__all__ = ["Crew", "Outcome", "Runner", "crew_of", "in_crews"]
 
 Share = Sequence[Any]
 
@@ -29,6 +30,11 @@ class Outcome:
     answers: list[list[Any]]
     latencies: list[float]
     """Microseconds of each call, as its caller saw it."""
+
+
+# Works off shares of inputs, each at the same time as the others; its answers can be compared.
+Runner = Callable[[Sequence[Share]], Outcome]
+_NOBODY: Final[Mapping[str, Runner]] = {}
 
 
 @dataclass
@@ -108,27 +114,35 @@ def in_crews(
     turns: Sequence[Sequence[Share]],
     warm_up: Sequence[Share],
     rng: random.Random,
+    others: Mapping[str, Runner] = _NOBODY,
 ) -> tuple[dict[str, Result], dict[str, list[Outcome]]]:
     """Contenders take turns; each turn is a share of inputs for each thread, after a share that is
-    not counted. Answers are compared as in `measure`; times are seconds of wall time."""
-    results = {contender.name: Result() for contender in field_}
-    outcomes: dict[str, list[Outcome]] = {contender.name: [] for contender in field_}
+    not counted. Answers are compared as in `measure`; times are seconds of wall time. `others` do
+    their shares in a way of their own."""
     with crew_of(len(warm_up)) as crew:
-        for contender in field_:
-            with blamed_on(contender.name):
-                crew.run(contender.call, warm_up)
+        runners: dict[str, Runner] = {one.name: partial(_in_crew, crew, one) for one in field_}
+        runners.update(others)
+        results = {name: Result() for name in runners}
+        outcomes: dict[str, list[Outcome]] = {name: [] for name in runners}
+        for name, run in runners.items():
+            with blamed_on(name):
+                run(warm_up)
         for shares in turns:
-            order = list(field_)
+            order = list(runners)
             rng.shuffle(order)
             answers = {}
-            for contender in order:
-                with blamed_on(contender.name):
-                    outcome = crew.run(contender.call, shares)
-                answers[contender.name] = [
-                    [contender.plain(one) for one in each] for each in outcome.answers
-                ]
+            for name in order:
+                with blamed_on(name):
+                    outcome = runners[name](shares)
+                answers[name] = outcome.answers
                 outcome.answers = []
-                results[contender.name].times.append(outcome.seconds)
-                outcomes[contender.name].append(outcome)
+                results[name].times.append(outcome.seconds)
+                outcomes[name].append(outcome)
             judge(results, answers)
     return results, outcomes
+
+
+def _in_crew(crew: Crew, contender: Contender, shares: Sequence[Share]) -> Outcome:
+    outcome = crew.run(contender.call, shares)
+    outcome.answers = [[contender.plain(one) for one in each] for each in outcome.answers]
+    return outcome

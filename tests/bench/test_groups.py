@@ -12,6 +12,7 @@ import pytest
 
 from bench.fakes import bench, library, record, row
 from pywasmtok.bench import run
+from pywasmtok.bench.apart import PROCESSES
 from pywasmtok.bench.child import ChildFailedError, lines_of
 from pywasmtok.bench.files import TokenizerFile, label
 from pywasmtok.bench.groups import GROUPS, adversarial
@@ -24,6 +25,8 @@ from pywasmtok.bench.run import rows_of
 from pywasmtok.bench.session import Setup
 
 IN_TURNS = [name for name, group in GROUPS.items() if not group.own_children]
+# Threads are held against processes there.
+BESIDE_PROCESSES = ("threads-encode", "threads-decode", "scaling")
 IN_CHILDREN = [name for name, group in GROUPS.items() if group.own_children]
 
 
@@ -55,7 +58,12 @@ def test_each_group_runs_in_a_process_of_its_own(group: str, setup: Setup) -> No
     assert absent == []
     names = {row.library for row in rows}
     assert {"portable", "twin"} <= names
-    assert {row.ids for row in rows if row.library in ("portable", "twin")} <= {"equal"}
+    own = ("portable", "twin", PROCESSES)
+    assert {row.ids for row in rows if row.library in own} <= {"equal"}
+    assert (PROCESSES in names) == (group in BESIDE_PROCESSES)
+    if group in BESIDE_PROCESSES:
+        cells = {repr((row.case, row.measure)) for row in rows if row.library == "portable"}
+        assert cells == {repr((row.case, row.measure)) for row in rows if row.library == PROCESSES}
 
 
 def test_hostile_texts_run_in_processes(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from bench.fakes import Ids
+from pywasmtok.bench.apart import Processes
 from pywasmtok.bench.libraries import byte_alphabet
 from pywasmtok.bench.measure import (
     Contender,
@@ -104,6 +110,66 @@ def test_crews_compare_answers_as_well() -> None:
     results, outcomes = in_crews(field, [[["a"], ["b"]]], [["w"], ["w"]], random.Random(1))
     assert (results["hf"].ids, results["x"].ids) == ("equal", "wrong")
     assert len(outcomes["x"]) == 1
+
+
+def who(number: int) -> tuple[int, int]:
+    return number, os.getpid()
+
+
+def met(folder: str) -> bool:
+    """Whether all three were at it at once."""
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    end = time.monotonic() + 20
+    while len(os.listdir(folder)) < 3 and time.monotonic() < end:
+        time.sleep(0.001)
+    return len(os.listdir(folder)) == 3
+
+
+@pytest.fixture
+def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
+    them = Processes(3, partial(Contender, "x", request.param))
+    yield them
+    them.dismiss()
+
+
+@pytest.mark.parametrize("processes", [who], indirect=True)
+def test_processes_live_on_and_fewer_may_take_part(processes: Processes) -> None:
+    first, second = processes.run([[1, 2], [3], [4]]), processes.run([[5], [6]])
+    assert [[number for number, _ in each] for each in first.answers] == [[1, 2], [3], [4]]
+    pids = [each[0][1] for each in first.answers]
+    assert len({*pids, os.getpid()}) == 4
+    assert [each[0][1] for each in second.answers] == pids[:2]
+    assert len(first.latencies) == 4
+    assert 0 < first.seconds < 20
+
+
+@pytest.mark.parametrize("processes", [met], indirect=True)
+def test_processes_work_at_the_same_time(processes: Processes, tmp_path: Path) -> None:
+    assert processes.run([[str(tmp_path)]] * 3).answers == [[True]] * 3
+
+
+@pytest.mark.parametrize("processes", [len], indirect=True)
+def test_processes_take_turns_with_crews_and_are_judged(processes: Processes) -> None:
+    liars = Contender("hf", lambda text: len(text) + 1)
+    results, outcomes = in_crews(
+        [liars, Contender("y", len)],
+        [[["a"], ["b"]]],
+        [["w"], ["w"]],
+        random.Random(1),
+        {"processes": processes.run},
+    )
+    assert {name: result.ids for name, result in results.items()} == {
+        "hf": "equal",
+        "y": "wrong",
+        "processes": "wrong",
+    }
+    assert len(outcomes["processes"]) == 1
+
+
+@pytest.mark.parametrize("processes", [len], indirect=True)
+def test_an_error_in_a_process_reaches_the_caller(processes: Processes) -> None:
+    with pytest.raises(RuntimeError, match="TypeError"):
+        processes.run([["a"], [1]])
 
 
 def test_byte_alphabet_is_the_reference_s() -> None:

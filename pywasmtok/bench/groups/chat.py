@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -60,6 +61,9 @@ def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 found.append(chat_libraries.load(name, setup.file, _build(setup)))
             except LeftOutError as reason:
                 yield {"absent": str(reason)}
+        # Before each turn the collector runs: not over all that the libraries hold.
+        gc.collect()
+        gc.freeze()
         work = {"compile": _compile, "text": _text, "ids": _ids}[job["what"]]
         for name, source in _templates(setup).items():
             for row in work(bench, found, name, source):
@@ -116,8 +120,10 @@ def _lines(bench: Bench, measured: Measure, name: str, calls: Mapping[str, Call]
         if REFERENCE in notes:
             yield bench.row(case, measured, REFERENCE, note=notes[REFERENCE])
             continue
-        repeats = 1 if plan.volume < FULL else shape.calls // shape.variants
-        results = measure(field, [chats * repeats] * plan.rounds, bench.rng)
+        full = plan.volume >= FULL
+        repeats = shape.calls // shape.variants if full else 1
+        turns = plan.rounds * shape.turns if full else plan.rounds
+        results = measure(field, [chats * repeats] * turns, bench.rng)
         yield from bench.times(case, measured, results)
         for library, note in notes.items():
             yield bench.row(case, measured, library, note=note)
