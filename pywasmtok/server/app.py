@@ -23,7 +23,7 @@ from ..errors import TokenizerError
 from ..tenants.errors import TooManyRequests
 from . import trace
 from .answers import failure, refusal
-from .bodies import Bodies
+from .bodies import LARGE, Bodies
 from .dialects import shaped
 from .direct import Direct
 from .errors import BadRequest, MethodNotAllowed, NotFound
@@ -239,9 +239,7 @@ class App:
                 allowed |= other.methods or set()
         if not allowed:
             raise NotFound("there is nothing at this path")
-        error = MethodNotAllowed(f"this path is not for {method[:20]}")
-        error.feature = ", ".join(sorted(allowed))
-        raise error
+        raise _not_allowed(method, allowed)
 
     def _find_websocket(self, scope: Scope) -> WebSocketRoute:
         for route in self._others:
@@ -327,7 +325,7 @@ class _Sender:
         else:
             body = message.get("body", b"")
             self._exchange.sent += len(body)
-            if len(body) > _PART:
+            if len(body) > LARGE:
                 message = await self._sent_in_parts(message, body)
         await self._send(message)
 
@@ -353,6 +351,12 @@ async def _refuse(
         return
     body = shaped(error, scope["path"], exchange.dialect)
     await refusal(error, body)(scope, receive, sender)
+
+
+def _not_allowed(method: str, allowed: set[str]) -> MethodNotAllowed:
+    error = MethodNotAllowed(f"this path is not for {method[:20]}")
+    error.feature = ", ".join(sorted(allowed))
+    return error
 
 
 def check_path(scope: Scope) -> None:

@@ -14,10 +14,14 @@ from typing import Final
 
 from ..tenants.errors import Overloaded, TooManyRequests
 
-__all__ = ["FREE", "Bodies"]
+__all__ = ["FREE", "LARGE", "Bodies"]
 
 FREE: Final = 64 << 10
 """What a body has without being counted: connections are bounded, too."""
+
+LARGE: Final = 256 << 10
+"""Up to here a body, or an answer, takes less of the event loop than the request around it. It does
+not stand in the row, where each part would wait for a round of the loop."""
 
 # Of the largest bodies that there may be.
 _OF_ONE: Final = 8

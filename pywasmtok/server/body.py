@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..tenants.errors import Cancelled
-from .bodies import FREE, Row
+from .bodies import FREE, LARGE, Row
 from .contract import ServiceLike
 from .errors import BadRequest, BodyTooLarge, SlowBody, UnsupportedMedia
 from .strict_json import Whole, decode
@@ -157,7 +157,7 @@ async def _received(
                 # What has come buys time: who sends slowly but steadily is let through, who drips
                 # is not.
                 clock.reschedule(begin + size / max(1, bounds.body_bytes_per_second))
-                if row is not None and size > FREE:
+                if row is not None and size > LARGE:
                     await row.turn()
     except TimeoutError:
         raise SlowBody(

@@ -151,9 +151,15 @@ class Failures:
         if len(self._left) > self._most:
             self._left.popitem(last=False)
         if not allowed:
-            error = TooManyRequests("too many wrong keys came from this address")
-            error.retry_after = (1.0 - left) / self._rate
-            raise error
+            raise _too_many((1.0 - left) / self._rate)
+
+
+def _too_many(seconds: float) -> TooManyRequests:
+    """An error that its own traceback leads to would stay until garbage is collected, and these are
+    made as fast as somebody guesses: so nobody who raises one has a name for it."""
+    error = TooManyRequests("too many wrong keys came from this address")
+    error.retry_after = seconds
+    return error
 
 
 def _network(client: str | None) -> str:

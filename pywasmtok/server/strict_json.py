@@ -105,10 +105,14 @@ def _text(data: bytes, start: int, end: int) -> str:
     try:
         return long_strings.text_of(data, start, end)
     except long_strings.NoTextError as failed:
-        error = _malformed(b'"%b"' % failed.piece, failed.said)
-        if error.offset is not None:
-            error.offset += failed.place - 1
-        raise error from None
+        raise _malformed_piece(failed) from None
+
+
+def _malformed_piece(failed: long_strings.NoTextError) -> BadRequest:
+    error = _malformed(b'"%b"' % failed.piece, failed.said)
+    if error.offset is not None:
+        error.offset += failed.place - 1
+    return error
 
 
 def _check_utf8(data: bytes) -> None:

@@ -110,17 +110,22 @@ class _Call:
         # A loop that was closed meanwhile has nobody who waits.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self._deliver, result, error)
+        # It knows this frame, too: together they would stay until garbage is collected.
+        del error
         return took
 
     def _deliver(self, result: Any, error: BaseException | None) -> None:
-        if self.future.done():
+        future = self.future
+        # It knows the error, and the error the frame of `make`, and that this.
+        del self.future
+        if future.done():
             return
         if error is None:
-            self.future.set_result(result)
+            future.set_result(result)
         elif isinstance(error, StopIteration):
-            self.future.set_exception(RuntimeError("a call raised StopIteration"))
+            future.set_exception(RuntimeError("a call raised StopIteration"))
         else:
-            self.future.set_exception(error)
+            future.set_exception(error)
 
 
 class ThreadWork:
@@ -231,21 +236,9 @@ class ThreadWork:
         mine_free = min(free, limits.concurrent - turns.running_of(tenant.name))
         busy = min(turns.threads, limits.concurrent)
         if mine - max(0, mine_free) >= limits.queued or not busy:
-            refused = TooManyRequests.of(
-                f"{mine} calls of this tenant wait already; {limits.queued} may",
-                limits.queued,
-                mine + 1,
-                hint="ask again after the answers to earlier calls",
-            )
-            refused.retry_after = self._advice(mine + 1, max(1, busy))
-            raise refused
+            raise _too_many(mine, limits.queued, self._advice(mine + 1, max(1, busy)))
         if turns.waiting - free >= self._most_queued:
-            full = Overloaded(
-                f"{turns.waiting} calls of all tenants wait already",
-                hint="ask again later, or another server",
-            )
-            full.retry_after = self._advice(turns.waiting, turns.threads)
-            raise full
+            raise _overloaded(turns.waiting, self._advice(turns.waiting, turns.threads))
 
     def _advice(self, ahead: int, at_once: int) -> float:
         """Seconds until about half of what waits is done: then there is room again."""
@@ -309,10 +302,11 @@ class ThreadWork:
         with self._lock:
             self._turns.add(turn, tenant.limits.concurrent)
             (self._long_change if long else self._short_change).notify()
+        future = call.future
         receive = _receive.get()
-        watcher = receive and asyncio.ensure_future(_until_gone(receive, call.future))
+        watcher = receive and asyncio.ensure_future(_until_gone(receive, future))
         try:
-            return await call.future
+            return await future
         except asyncio.CancelledError:
             self._leave(turn)
             raise
@@ -322,6 +316,8 @@ class ThreadWork:
         finally:
             if watcher:
                 watcher.cancel()
+            # These know the call's error, and the error knows this frame.
+            del call, future, turn, watcher
 
     def _leave(self, turn: Turn[_Call]) -> None:
         with self._lock:
@@ -371,6 +367,29 @@ def _let_go(error: BaseException | None) -> None:
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__context__
+
+
+# An error that its own traceback leads to would stay until garbage is collected: so nobody who
+# raises one of these has a name for it.
+
+
+def _too_many(waiting: int, most: int, seconds: float) -> TooManyRequests:
+    error = TooManyRequests.of(
+        f"{waiting} calls of this tenant wait already; {most} may",
+        most,
+        waiting + 1,
+        hint="ask again after the answers to earlier calls",
+    )
+    error.retry_after = seconds
+    return error
+
+
+def _overloaded(waiting: int, seconds: float) -> Overloaded:
+    error = Overloaded(
+        f"{waiting} calls of all tenants wait already", hint="ask again later, or another server"
+    )
+    error.retry_after = seconds
+    return error
 
 
 class NotNowError(Exception):

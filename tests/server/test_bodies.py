@@ -11,11 +11,14 @@ import pytest
 
 from pywasmtok.server import api
 from pywasmtok.server.app import create_app
-from pywasmtok.server.bodies import Bodies, Row
+from pywasmtok.server.bodies import LARGE, Bodies, Row
+from pywasmtok.server.body import read
 from pywasmtok.server.config import Bounds, Config
+from pywasmtok.server.exchange import Exchange
 from pywasmtok.tenants.errors import Overloaded, TooManyRequests
 
 from .fakes import FakeService
+from .test_body import request_of
 
 MEGABYTE = 1 << 20
 
@@ -113,3 +116,23 @@ def test_of_large_bodies_one_goes_on_at_a_time() -> None:
     asyncio.run(run())
     assert [name for name, _ in seen] == ["a", "b"] * 3
     assert len({turn for _, turn in seen}) == len(seen)
+
+
+def test_what_is_not_large_waits_for_no_round_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = 0
+
+    async def turn(_: Row) -> None:
+        nonlocal turns
+        turns += 1
+
+    monkeypatch.setattr(Row, "turn", turn)
+
+    def sent(parts: int) -> int:
+        request = request_of([b"x" * 1024] * parts)
+        request.scope["state"] = {"exchange": Exchange("POST", bodies=Bodies(1 << 20))}
+        return len(asyncio.run(read(request, 1 << 20)))
+
+    assert sent(LARGE >> 10) == LARGE
+    assert turns == 0
+    assert sent((LARGE >> 10) + 2) == LARGE + 2048
+    assert turns == 2
