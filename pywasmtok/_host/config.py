@@ -38,7 +38,6 @@ UNUSED_FEATURES: Final = (
 _SETTINGS: Final[dict[str, bool | int | str]] = {
     # The compiler's thread pool does not survive a fork: a child would wait for it for ever.
     "parallel_compilation": False,
-    "epoch_interruption": True,
     "max_wasm_stack": MAX_WASM_STACK,
     # Addresses of guest memory are kept between calls, so it must never move. 4 GiB of address
     # space (not of memory) hold all that a 32-bit guest can ask for.
@@ -52,11 +51,16 @@ _SETTINGS: Final[dict[str, bool | int | str]] = {
 }
 
 
-def settings(threads: bool, by_handlers: bool) -> dict[str, bool | int | str]:
+def settings(
+    threads: bool, by_handlers: bool, deadlines: bool = False
+) -> dict[str, bool | int | str]:
     """All settings of an engine. `threads` is for builds that share one memory among workers;
-    `by_handlers`: faults are signals, see `trap_handlers`, and not found by checks in the code."""
+    `by_handlers`: faults are signals, see `trap_handlers`, and not found by checks in the code.
+    Code with checks can be ended from outside; the other kind only where it has `deadlines`, since
+    looking for that in each loop costs a twelfth."""
     return {
         **_SETTINGS,
+        "epoch_interruption": deadlines or not by_handlers,
         "wasm_threads": threads,
         "shared_memory": threads,
         "signals_based_traps": by_handlers,
@@ -64,18 +68,23 @@ def settings(threads: bool, by_handlers: bool) -> dict[str, bool | int | str]:
 
 
 def new_engine(
-    threads: bool, by_handlers: bool, max_wasm_stack: int | None = None
+    threads: bool,
+    by_handlers: bool,
+    max_wasm_stack: int | None = None,
+    *,
+    deadlines: bool = False,
 ) -> wasmtime.Engine:
     stack = MAX_WASM_STACK if max_wasm_stack is None else max_wasm_stack
     # Beyond the asynchronous stack of 2 MiB wasmtime aborts the process instead of refusing.
     if not 64 * KIB <= stack <= 1024 * KIB:
         raise ValueError(f"MAX_WASM_STACK of {stack} bytes is outside 64 KiB..1 MiB")
     config = wasmtime.Config()
-    for name, value in {**settings(threads, by_handlers), "max_wasm_stack": stack}.items():
+    wanted = {**settings(threads, by_handlers, deadlines), "max_wasm_stack": stack}
+    for name, value in wanted.items():
         setattr(config, name, value)
     return wasmtime.Engine(config)
 
 
-def fingerprint(threads: bool, by_handlers: bool) -> str:
+def fingerprint(threads: bool, by_handlers: bool, deadlines: bool = False) -> str:
     """Names the settings in the key of the cache: compiled code depends on them."""
-    return json.dumps(settings(threads, by_handlers), sort_keys=True)
+    return json.dumps(settings(threads, by_handlers, deadlines), sort_keys=True)

@@ -52,7 +52,7 @@ class Core:
 
     def interrupt(self, ticks: int = 1) -> None:
         """Ends the calls of this engine whose deadline is not further away: those that may be
-        interrupted."""
+        interrupted. None does where the code is not `stoppable`."""
         for _ in range(ticks):
             self._tick()
 
@@ -65,6 +65,11 @@ class Core:
     def usable(self) -> bool:
         """Whether somebody looks after its faults."""
         return not (self.by_handlers and trap_handlers.lost())
+
+    @property
+    def stoppable(self) -> bool:
+        """Whether a call can be ended from outside. Code that is as fast as can be never looks."""
+        return not self.by_handlers
 
     @property
     def traps(self) -> str:

@@ -23,18 +23,21 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import TokenizerError
 from . import cancel, deadline, interrupt, processors, thread_stack
 from .instance import Instance
 from .status import Interrupted
 
+if TYPE_CHECKING:
+    from .pool import Pool
+
 # Waiting is cut into pieces: a signal that comes after Python has looked for signals and before the
 # system waits would be seen too late, and in the child of a fork nobody announces anything.
 _WAIT_SECONDS: Final = 0.05
 
-# How long to wait for helpers that were told to leave: a sound core stops within a millisecond.
+# How long the end of the interpreter waits for each helper.
 _PATIENCE_SECONDS: Final = 1.0
 
 # How long to wait for helpers before doing their pieces again: a share of the time that the call
@@ -56,9 +59,11 @@ class Job:
         """`order` says which piece to begin with; by default from the first to the last."""
         self.results: list[Any] = [_MISSING] * pieces
         self.most_helpers = min(threads, pieces) - 1
-        # Instances that helpers are inside of, to be stopped with the job.
-        self.inside: set[Instance] = set()
+        # Instances that helpers are inside of, to be stopped with the job, and whose they are.
+        self.inside: dict[Instance, Pool] = {}
         self.stopped = False
+        # Whether it is of the main thread, where signal handlers may end it.
+        self.apart = False
         # Helpers are bound by the deadline of who gives the job.
         self._end = deadline.current()
         self._token = cancel.current()
@@ -100,6 +105,15 @@ class Job:
         self.stopped = True
         for instance in tuple(self.inside):
             instance.cancel()
+
+    def patience(self) -> float:
+        """How long to wait for helpers that were told to leave."""
+        return interrupt.patience_with(tuple(self.inside))
+
+    def lose(self) -> None:
+        """Those who did not leave keep their instances, and nobody else may wait for these."""
+        for instance, pool in tuple(self.inside.items()):
+            pool.lose(instance)
 
     def answer(self) -> list[Any]:
         # Its traceback leads to frames that know the job: kept there, it would be a circle.
@@ -143,6 +157,8 @@ class _Worker:
     def __init__(self, crew: Crew) -> None:
         self.job: Job | None = None
         self.useless = False
+        # No longer of the crew: it ends when it is done with what it is at.
+        self.lost = False
         self._crew = crew
         self._news: SimpleQueue[None] = SimpleQueue()
         self.thread = threading.Thread(target=self._serve, name="pywasmtok-crew", daemon=True)
@@ -160,7 +176,7 @@ class _Worker:
         while True:
             job = self.job
             if job is None:
-                if self._crew.closed:
+                if self._crew.closed or self.lost:
                     return
                 self._news.get()
                 continue
@@ -187,10 +203,11 @@ class Crew:
         An exception that the pieces do not explain (Ctrl-C) ends all of them. `apart`: the share is
         done by the thread that makes the long calls of the main thread, for signals to be heard.
         """
+        job.apart = apart
         try:
             self._open(job)
             if apart:
-                interrupt.run_apart(lambda: self._work_off(job, job), job.stop)
+                interrupt.run_apart(lambda: self._work_off(job, job), job.stop, job.patience)
             else:
                 self._work_off(job, None)
             self._close(job)
@@ -199,7 +216,8 @@ class Crew:
             # A second Ctrl-C must not take the place of the first one.
             with contextlib.suppress(BaseException):
                 self._close(job)
-                self._wait_for_helpers(job, _PATIENCE_SECONDS)
+                self._wait_for_helpers(job, job.patience())
+                self._lose_helpers(job)
             raise
         return job.answer()
 
@@ -259,6 +277,16 @@ class Crew:
         while self.helpers_of(job) and (left := end - time.monotonic()) > 0:
             with contextlib.suppress(Empty):
                 job.left.get(timeout=min(left, _WAIT_SECONDS))
+
+    def _lose_helpers(self, job: Job) -> None:
+        """Those who did not leave: others take their places."""
+        with self._lock:
+            for worker in tuple(self._workers):
+                if worker.job is job:
+                    self._workers.remove(worker)
+                    worker.lost = True
+                    worker.wake()
+        job.lose()
 
     def _share_out(self) -> None:
         """Gives processors that nobody uses to the jobs with the fewest helpers."""

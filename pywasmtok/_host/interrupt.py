@@ -4,6 +4,8 @@ Python runs its signal handlers in the main thread, between two instructions of 
 main thread is inside the core there are none, and KeyboardInterrupt would come when the call is
 over. So the main thread lets a helper thread make its long calls and waits on a lock, which
 signals do interrupt; an exception of a handler then stops the call by moving the engine's epoch.
+Where the code does not look at the epoch, the helper is left alone with a call that nobody wants
+any more, and ends with it: so only what has an end soon is done there (reading a file, a piece).
 
 Calls of other threads need nothing of this: no signal handler ever runs there. Running the
 handlers from a callback of the engine inside the main thread looks simpler, but an exception that
@@ -15,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -26,6 +28,8 @@ from .instance import Instance
 # How long to wait for a cancelled call. A sound core stops within a millisecond; a worker of a
 # shared memory may sleep in a lock of the guest, and is then left alone.
 _PATIENCE_SECONDS: Final = 1.0
+# The same where nothing can stop the call: a piece of a text may be over soon, a load is not.
+_PIECE_SECONDS: Final = 0.03
 
 # Waiting for a lock is cut into pieces: on Windows no signal interrupts it, and elsewhere one that
 # comes after Python has looked for signals and before the system waits would be seen too late.
@@ -54,13 +58,13 @@ class _Job:
             self.done = True
             self.finished.release()
 
-    def cancel(self) -> bool:
+    def cancel(self, patience: float) -> bool:
         """Ends the call; False if it did not end in time."""
         if not self.done:
             self._stop()
             # A second Ctrl-C must not take the place of the first one.
             with contextlib.suppress(BaseException):
-                self.finished.acquire(timeout=_PATIENCE_SECONDS)
+                self.finished.acquire(timeout=patience)
         return self.done
 
 
@@ -68,15 +72,18 @@ class _Helper:
     """The thread that makes the long calls of the main thread."""
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         threading.Thread(target=self._serve, name="pywasmtok-calls", daemon=True).start()
 
     def submit(self, job: _Job) -> None:
         self._jobs.put(job)
 
+    def dismiss(self) -> None:
+        """Its thread ends when it is done with what it is at."""
+        self._jobs.put(None)
+
     def _serve(self) -> None:
-        while True:
-            job = self._jobs.get()
+        while (job := self._jobs.get()) is not None:
             job.run()
             # Not to keep the instance alive until the next job.
             del job
@@ -119,11 +126,23 @@ def run(
         if seconds is None:
             return work(instance)
         return instance.interruptible(work, seconds, token)
-    return run_apart(lambda: instance.interruptible(work, seconds, token), instance.cancel)
+    return run_apart(
+        lambda: instance.interruptible(work, seconds, token),
+        instance.cancel,
+        lambda: patience_with((instance,)),
+    )
 
 
-def run_apart(work: Callable[[], Any], stop: Callable[[], None]) -> Any:
-    """`work()` in the helper thread; an exception of a signal handler calls `stop` to end it."""
+def patience_with(instances: Iterable[Instance]) -> float:
+    """How many seconds to wait for calls that were told to end."""
+    return _PATIENCE_SECONDS if all(one.core.stoppable for one in instances) else _PIECE_SECONDS
+
+
+def run_apart(
+    work: Callable[[], Any], stop: Callable[[], None], patience: Callable[[], float]
+) -> Any:
+    """`work()` in the helper thread; an exception of a signal handler calls `stop` to end it, and
+    leaves it alone if it takes longer than `patience()`."""
     job = _Job(work, stop)
     helper = _started()
     try:
@@ -131,7 +150,8 @@ def run_apart(work: Callable[[], Any], stop: Callable[[], None]) -> Any:
         while not job.finished.acquire(timeout=_WAIT_SECONDS):
             pass
     except BaseException:
-        if not job.cancel():
+        if not job.cancel(patience()):
+            helper.dismiss()
             _forget()
         raise
     # Its traceback leads to frames that know the job: kept there, it would be a circle.

@@ -81,7 +81,7 @@ class LimitedTokenizer(CoreTokenizer):
     def _long(self, work: Callable[[Instance], Any]) -> Any:
         return self._bounded(work, apart=True)
 
-    def _help(self, job: Job, work: Callable[[Instance], Any]) -> Any:
+    def _help(self, job: Job, work: Callable[[Instance], Any], size: int) -> Any:
         return self._bounded(work, apart=False, job=job)
 
     def _quick(self, work: Callable[[Instance, bytes, int], Any], data: bytes, flags: int) -> Any:
@@ -189,14 +189,14 @@ class LimitedTokenizer(CoreTokenizer):
     ) -> Any:
         seconds = None if end is None else end.check()
         if job is not None:
-            job.inside.add(instance)
+            job.inside[instance] = self._pool
             try:
                 # Who stops it sets this first and looks at `inside` then: one of both is seen.
                 if job.stopped:
                     raise Interrupted
                 return instance.interruptible(work, seconds, token)
             finally:
-                job.inside.discard(instance)
+                job.inside.pop(instance, None)
         if (apart or instance.watched) and self._interrupt.in_main_thread():
             return self._interrupt.run(instance, work, seconds, token)
         if seconds is None:

@@ -35,6 +35,11 @@ class Source(Protocol):
 
     def new_instance(self) -> Instance: ...
 
+    @property
+    def stoppable(self) -> bool:
+        """Whether calls of new instances can be ended from outside."""
+        ...
+
     def limited(self, with_clock: bool, memory_cap: int | None) -> Source:
         """The same tokenizer in instances with bounds."""
         ...
@@ -109,9 +114,21 @@ class Pool:
             return self._new()
 
     def release(self, instance: Instance) -> None:
-        self.idle.append(instance)
         if self.attention:
-            self.attend()
+            self.come_back(instance)
+        else:
+            self.idle.append(instance)
+            if self.attention:
+                self.attend()
+
+    def come_back(self, instance: Instance) -> None:
+        """`release` where something has happened: nobody gets an instance that may not go on."""
+        source = self._source
+        if source is None or self._retired or not source.usable(instance):
+            self._drop(instance)
+        else:
+            self.idle.append(instance)
+        self.attend()
 
     def release_after_long_call(self, instance: Instance) -> None:
         """Large inputs leave large buffers behind: a fresh clone is cheaper than keeping them."""
@@ -132,6 +149,10 @@ class Pool:
             if source is not None and source.broken(instance):
                 self.suspect()
             self._drop(instance)
+
+    def lose(self, instance: Instance) -> None:
+        """Its call goes on, and nobody waits for it any more: whoever makes it drops it then."""
+        self._drop(instance)
 
     def attend(self) -> None:
         """Does for the others what an instance that has just come back makes possible."""
@@ -163,8 +184,10 @@ class Pool:
 
     def look_at_handlers(self) -> None:
         """Where others handle the signals by now, instances that rely on them are dropped."""
-        self._faulthandler, self._until_look = faulthandler_enabled(), trap_handlers.CALLS
+        enabled = faulthandler_enabled()
         trap_handlers.look()
+        # Not before: who finds these as they should be does not look.
+        self._faulthandler, self._until_look = enabled, trap_handlers.CALLS
 
     def suspect(self) -> None:
         """Instances may have become unusable: idle ones now, busy ones when they come back."""

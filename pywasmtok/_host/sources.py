@@ -79,6 +79,10 @@ class ImageSource:
     def most_instances(self) -> int | None:
         return None if self._owner is None else self._owner.most_instances
 
+    @property
+    def stoppable(self) -> bool:
+        return self._core.stoppable
+
     def limited(self, with_clock: bool, memory_cap: int | None) -> ImageSource:
         """The same tables for instances with other bounds."""
         other = copy(self)

@@ -37,9 +37,9 @@ class TemplateCore:
         self.artifact = artifact
         self.by_handlers = not checked
         with fork.creation:
-            self.engine = config.new_engine(False, self.by_handlers, max_wasm_stack)
+            self.engine = config.new_engine(False, self.by_handlers, max_wasm_stack, deadlines=True)
             # The bound of the stack is a number of each instance, not of the compiled code.
-            settings = config.fingerprint(False, self.by_handlers)
+            settings = config.fingerprint(False, self.by_handlers, deadlines=True)
             self.module, self.from_cache = compiled(self.engine, artifact, cache, settings)
         _check(self.module)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # to some tens of milliseconds, at the rates of slow patterns. Handing a call over to the thread
 # that can be interrupted costs about 0.1 ms, a tenth of what quick ones need for their ids.
 LONG_TEXT: Final = 512 * 1024
-# The same where more than ids is asked for.
-LONG_INPUT: Final = 64 * 1024
+# The same where more than ids is asked for, or for ids to be decoded.
+LONG_INPUT: Final = 256 * 1024
 
 # Of a batch under a policy, so much text goes into one call: memory is bounded by this.
 BATCH_BYTES: Final = 16 * 1024 * 1024
@@ -67,7 +67,8 @@ class CoreTokenizer:
         self.image: Image | None = None
         self._pool = pool
         self._idle = pool.idle
-        # For views with bounds: by whether they have a deadline, and by their memory.
+        # For views with bounds, and for calls that somebody may want to end: by whether they have a
+        # deadline, and by their memory.
         self._pools_of_views: dict[tuple[bool, int | None], Pool] = {}
         self._thread = thread_stack.checked
         self._require_stack = thread_stack.require
@@ -107,9 +108,12 @@ class CoreTokenizer:
         except BaseException as error:
             self._pool.settle(instance, error)
             raise
-        self._idle.append(instance)
         if self._pool.attention:
-            self._pool.attend()
+            self._pool.come_back(instance)
+        else:
+            self._idle.append(instance)
+            if self._pool.attention:
+                self._pool.attend()
         return ids
 
     def encode_ids_with(
@@ -287,9 +291,12 @@ class CoreTokenizer:
         except BaseException as error:
             self._pool.settle(instance, error)
             raise
-        self._idle.append(instance)
         if self._pool.attention:
-            self._pool.attend()
+            self._pool.come_back(instance)
+        else:
+            self._idle.append(instance)
+            if self._pool.attention:
+                self._pool.attend()
         return text
 
     def decode_batch(
@@ -339,9 +346,12 @@ class CoreTokenizer:
         except BaseException as error:
             self._pool.settle(instance, error)
             raise
-        self._idle.append(instance)
         if self._pool.attention:
-            self._pool.attend()
+            self._pool.come_back(instance)
+        else:
+            self._idle.append(instance)
+            if self._pool.attention:
+                self._pool.attend()
         return answer
 
     def stream_one(self, token_id: bytes, state: bytes) -> tuple[str, bytes]:
@@ -363,9 +373,12 @@ class CoreTokenizer:
         except BaseException as error:
             self._pool.settle(instance, error)
             raise
-        self._idle.append(instance)
         if self._pool.attention:
-            self._pool.attend()
+            self._pool.come_back(instance)
+        else:
+            self._idle.append(instance)
+            if self._pool.attention:
+                self._pool.attend()
         return answer
 
     def stop_new(self, context: bytes, config: bytes, flags: int) -> tuple[bytes, bytes]:
@@ -404,14 +417,19 @@ class CoreTokenizer:
         closed with this one."""
         from .limited import LimitedView
 
-        key = deadline is not None, memory
+        pool = self._pool_with(deadline is not None, memory)
+        threads = self._parallel.threads
+        return LimitedView(pool, self.build, threads, self.from_snapshot, deadline=deadline)
+
+    def _pool_with(self, clock: bool, memory: int | None) -> Pool:
+        """Instances with bounds, or with none, in code that checks its accesses."""
+        key = clock, memory
         pool = self._pools_of_views.get(key)
         if pool is None:
             source = self._pool.open_source().limited(*key)
             # Of two threads that both make one, the first wins.
             pool = self._pools_of_views.setdefault(key, type(self._pool)(source, self._pool.limit))
-        threads = self._parallel.threads
-        return LimitedView(pool, self.build, threads, self.from_snapshot, deadline=deadline)
+        return pool
 
     def retire(self) -> None:
         """Keeps no idle instance any more: whoever still uses this pays for a new one each time."""
@@ -446,7 +464,7 @@ class CoreTokenizer:
         helped: Job | None = None,
     ) -> Any:
         if helped is not None:
-            return self._help(helped, work)
+            return self._help(helped, work, size)
         return self._long(work) if size >= is_long else self._short(work)
 
     def _short(self, work: Callable[[Instance], Any]) -> Any:
@@ -463,20 +481,28 @@ class CoreTokenizer:
     def _long(self, work: Callable[[Instance], Any]) -> Any:
         """In the main thread, signal handlers may end the call with an exception."""
         self._require_stack_once()
+        in_main = self._interrupt.in_main_thread()
         while True:
             self._pool.look_at_handlers()
-            instance = self._pool.acquire()
+            pool = self._stoppable() if in_main else self._pool
+            instance = pool.acquire()
             try:
                 result = self._interrupt.run(instance, work)
             except Interrupted as error:
                 # Meant for another call. This one has changed nothing and starts over.
-                self._pool.settle(instance, error)
+                pool.settle(instance, error)
             except BaseException as error:
-                self._pool.settle(instance, error)
+                pool.settle(instance, error)
                 raise
             else:
-                self._pool.release_after_long_call(instance)
+                pool.release_after_long_call(instance)
                 return result
+
+    def _stoppable(self) -> Pool:
+        """Instances whose calls can be ended, where those for all other calls cannot."""
+        if self._pool.open_source().stoppable:
+            return self._pool
+        return self._pool_with(False, None)
 
     def _encode_long(self, data: bytes, flags: int, threads: int | None = None) -> bytes:
         ids = self._parallel.encode_long(self._run, data, flags, threads)
@@ -484,34 +510,42 @@ class CoreTokenizer:
             ids = self._long(lambda one: one.encode_ids(data, flags))
         return ids
 
-    def _help(self, job: Job, work: Callable[[Instance], Any]) -> Any:
+    def _help(self, job: Job, work: Callable[[Instance], Any], size: int) -> Any:
         """In a thread of the crew. Raises `Interrupted` when somebody has stopped the job."""
+        # Usual pieces are over before anybody could wait for them to end.
+        stoppable = job.apart and size >= LONG_TEXT
         while True:
             self._pool.look_at_handlers()
-            instance = self._pool.acquire()
-            job.inside.add(instance)
+            pool = self._stoppable() if stoppable else self._pool
+            instance = pool.acquire()
+            job.inside[instance] = pool
             try:
                 # Who stops it sets this first and looks at `inside` then: one of both is seen.
                 if job.stopped:
                     raise Interrupted
                 result = instance.interruptible(work)
+                # Perhaps it is lost by now.
+                if job.stopped:
+                    raise Interrupted
             except Interrupted as error:
-                self._pool.settle(instance, error)
+                pool.settle(instance, error)
                 if job.stopped:
                     raise
                 # Meant for another call of the same engine.
             except BaseException as error:
-                self._pool.settle(instance, error)
+                pool.settle(instance, error)
                 raise
             else:
-                self._pool.release_after_long_call(instance)
+                pool.release_after_long_call(instance)
                 return result
             finally:
-                job.inside.discard(instance)
+                job.inside.pop(instance, None)
 
     def _look_at_handlers(self) -> None:
-        self._unseen, self._faulthandler = BETWEEN_LOOKS, faulthandler_enabled()
+        enabled = faulthandler_enabled()
         self._pool.look_at_handlers()
+        # Not before: who finds these as they should be does not look.
+        self._unseen, self._faulthandler = BETWEEN_LOOKS, enabled
 
     def _require_stack_once(self) -> None:
         if not hasattr(self._thread, "enough"):

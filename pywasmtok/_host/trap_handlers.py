@@ -1,10 +1,11 @@
 """Whether the guest's faults may be left to handlers of signals.
 
 A fault of the guest is a signal (SIGSEGV, SIGILL) that wasmtime's handler turns into a trap. Then
-the code needs no checks of its own, and is a fifth faster. But a process has one handler a signal:
-whoever sets another one after wasmtime, as `faulthandler.enable()` does, gets the guest's faults,
-and the process dies. So this file knows whose handlers they are. Once they are somebody else's,
-calls go to code with checks, which needs no signals, and stay there.
+the code needs no checks of its own, and is a fourth faster, with what `config` says of epochs. But
+a process has one handler a signal: whoever sets another one after wasmtime, as
+`faulthandler.enable()` does, gets the guest's faults, and the process dies. So this file knows
+whose handlers they are. Once they are somebody else's, calls go to code with checks, which needs no
+signals, and stay there.
 
 A sound guest never faults; these are two mistakes that have to meet.
 """
@@ -47,12 +48,13 @@ faulthandler_enabled: Final = faulthandler.is_enabled
 class _State:
     """Of this process: what it found when the first engine of the kind was there."""
 
-    __slots__ = ("faulthandler", "lost", "ours")
+    __slots__ = ("faulthandler", "lost", "ours", "told")
 
     def __init__(self) -> None:
         self.ours: tuple[bytes, ...] | None = None
         self.faulthandler = False
         self.lost = False
+        self.told = False
 
 
 _state: Final = _State()
@@ -100,20 +102,23 @@ def _library_of(address: int | None) -> int | None:
 
 
 def look() -> bool:
-    """Whether the handlers were lost; whoever has asked to know is told, once."""
-    if _state.lost or _state.ours is None:
+    """Whether the handlers were lost; whoever has asked to know has been told when this answers."""
+    if _state.told or _state.ours is None:
         return _state.lost
-    if faulthandler_enabled() is _state.faulthandler and _current() == _state.ours:
-        return False
-    _state.lost = True
-    _log.info(
-        "the handlers of SIGSEGV and SIGILL are no longer wasmtime's: the core goes on in code that"
-        " checks its accesses, a fifth slower (%s=%s does so from the start)",
-        VARIABLE,
-        CHECKS,
-    )
+    if not _state.lost:
+        if faulthandler_enabled() is _state.faulthandler and _current() == _state.ours:
+            return False
+        _state.lost = True
+        _log.info(
+            "the handlers of SIGSEGV and SIGILL are no longer wasmtime's: the core goes on in code"
+            " that checks its accesses, a fourth slower (%s=%s does so from the start)",
+            VARIABLE,
+            CHECKS,
+        )
+    # Another thread may be at it: telling twice is nothing, going on before is.
     for tell in _told:
         tell()
+    _state.told = True
     return True
 
 

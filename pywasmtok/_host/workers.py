@@ -95,6 +95,10 @@ class SharedSource:
         self._options = options
         self._group = self._loaded()
 
+    @property
+    def stoppable(self) -> bool:
+        return True
+
     def limited(self, with_clock: bool, memory_cap: int | None) -> SharedSource:
         raise no_bounds_here()
 

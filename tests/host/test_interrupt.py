@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from pywasmtok._host import interrupt
 from pywasmtok._host.instance import Instance
 from pywasmtok._host.status import Interrupted
+from pywasmtok._host.tokenizer import LONG_TEXT
 
 from .cores import LONG, ids_of, load
 from .processes import finish, start
@@ -60,6 +62,64 @@ def test_k12_ctrl_c_during_a_call(call: str) -> None:
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert float(finish(process)) - sent < PROMPT_SECONDS
+
+
+# With pieces that are long themselves.
+LARGE = {
+    "details": "tok.encode_full(text, None, True)",
+    "a text": "tok.encode_ids(text)",
+}
+
+
+@pytest.mark.parametrize("call", LARGE)
+def test_k12_where_short_calls_cannot_be_ended(call: str) -> None:
+    """Code without checks never looks whether it is to end; what may be long runs in the other."""
+    code = (
+        SETUP
+        + f"""
+    assert not tok._short(lambda one: one.core.stoppable)
+    assert tok._long(lambda one: one.core.stoppable)
+    tok._parallel.piece = tok._parallel.smallest = 1 << 20
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    began = time.monotonic()
+    try:
+        {LARGE[call]}
+    except KeyboardInterrupt:
+        print(time.monotonic() - began)
+    # Nobody is left behind who still works at it.
+    spent = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - spent < 0.2
+    assert tok.encode_ids("y" * cores.LONG, False) == cores.ids_of("y" * cores.LONG)
+    """
+    )
+    ready, seconds = finish(start(code)).split()
+    assert ready == "ready"
+    assert float(seconds) < 0.2 + PROMPT_SECONDS
+
+
+def test_k12_a_load_that_nobody_waits_for_ends_with_its_thread() -> None:
+    code = (
+        SETUP
+        + """
+    def threads():
+        return [one for one in threading.enumerate() if one.name == "pywasmtok-calls"]
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        cores.load(cores.WORK.encode())
+    except KeyboardInterrupt:
+        print("stopped")
+    left = threads()
+    assert cores.load(b"another").encode_ids("right", False) == cores.ids_of("right")
+    for one in left:
+        one.join(20)
+    print(len(left), len(threads()))
+    """
+    )
+    assert finish(start(code)).split() == ["ready", "stopped", "1", "1"]
 
 
 def test_k12_ctrl_c_again_and_again() -> None:
@@ -165,6 +225,30 @@ def test_cancelling_before_the_call_has_begun_ends_it_too() -> None:
     instance.cancel()
     with pytest.raises(Interrupted):
         instance.interruptible(lambda one: one.encode_ids(b"x", 0))
+
+
+@pytest.mark.parametrize("size", [LONG_TEXT - 1, LONG_TEXT])
+def test_from_which_size_on_calls_can_be_ended(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tok = load()
+    real = Instance.count
+    seen = []
+
+    def count(instance: Instance, text: bytes, flags: int, limit: int) -> int:
+        seen.append(instance)
+        return real(instance, text, flags, limit)
+
+    monkeypatch.setattr(Instance, "count", count)
+    elsewhere = Thread(target=lambda: tok.count("x" * size, False, False))
+    elsewhere.start()
+    elsewhere.join()
+    assert tok.count("x" * size, False, False) == size
+    in_thread, in_main = seen
+    quick = tok._pool.acquire()
+    assert in_thread is quick
+    # Whoever has taken the handlers of this process, there is but one kind.
+    usual = quick.core.stoppable
+    assert (in_main is quick) == (size < LONG_TEXT or usual)
+    assert in_main.core.stoppable == (size >= LONG_TEXT or usual)
 
 
 def test_only_the_main_thread_needs_a_helper() -> None:

@@ -209,11 +209,12 @@ def test_load_and_drop_many_times_keeps_no_files_open(tmp_path: Path) -> None:
 def test_an_instance_that_has_become_large_gives_its_memory_back() -> None:
     tok = load()
     tok.encode_ids("x")
+    pool = tok._stoppable()
     # Pairs are not cut into pieces.
     tok.encode_pair_ids("x" * 20_000_000, "y", False)
-    assert tok._pool.size == 0
+    assert pool.size == 0
     tok.encode_pair_ids("x" * LONG, "y", False)
-    assert tok._pool.size == 1
+    assert pool.size == 1
 
 
 def test_the_limit_follows_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:

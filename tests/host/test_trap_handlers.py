@@ -184,6 +184,30 @@ def test_threads_go_on_while_the_handlers_are_lost() -> None:
     )
 
 
+def test_nobody_goes_on_before_all_instances_are_dropped() -> None:
+    """One thread has seen that the handlers are lost, and is slow to say so."""
+    assert (
+        run(
+            START
+            + """
+    import threading, time
+    tok = cores.load()
+    tok.encode_ids("right", False)
+    trap_handlers._told.insert(0, lambda: time.sleep(0.3))
+    faulthandler.enable()
+    thread = threading.Thread(target=tok.encode_ids, args=("right", False))
+    thread.start()
+    while not trap_handlers.lost():
+        pass
+    trap_all(tok)
+    thread.join()
+    print(relies(tok))
+    """
+        )
+        == "False"
+    )
+
+
 def test_a_forked_child_looks_for_itself() -> None:
     assert (
         run(

@@ -6,11 +6,9 @@ chooses is found out from `config.settings`, so that this file need not be chang
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import wasmtime
 from wasmtime import _ffi as ffi
@@ -83,14 +81,8 @@ VARIANTS: Final = (
 def shipped() -> Iterator[Settings]:
     """The settings of the package's own engines: of every kind that there is, the first for calls
     without bounds."""
-    kinds = list(inspect.signature(config.settings).parameters)[1:]
-    seen: list[Settings] = []
-    for chosen in product((True, False), repeat=len(kinds)):
-        build: Any = config.settings
-        one = build(False, *chosen)
-        if one not in seen:
-            seen.append(one)
-            yield one
+    for by_handlers in (True, False):
+        yield config.settings(False, by_handlers)
 
 
 def names_of_shipped() -> list[str]:
