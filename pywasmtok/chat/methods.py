@@ -76,6 +76,23 @@ class ChatMethods:
         limits          bounds on templates and their work
         kwargs          variables of the template
         """
+        texts = not (tokenize or sanitize_control_tokens or return_assistant_tokens_mask)
+        if (
+            texts
+            and self._chat is not None
+            and documents is None
+            and chat_template is None
+            and not continue_final_message
+            and now is None
+            and profile == "hf-5"
+            and renderer is None
+            and strict is True
+            and limits is None
+        ):
+            # What most calls are, without the objects that the others need.
+            text = self._chat.text(conversation, tools, add_generation_prompt, kwargs)
+            if text is not None:
+                return text
         face = _face()
         # In the order of the fields, as above.
         asked = face.Asked(
@@ -91,7 +108,7 @@ class ChatMethods:
             limits,
             kwargs,
         )
-        if not (tokenize or sanitize_control_tokens or return_assistant_tokens_mask):
+        if texts:
             return face.chat_text(self.chat_templates, conversation, asked)
         return face.apply_chat_template(
             cast("Tokenizer", self),

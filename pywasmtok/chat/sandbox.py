@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -35,6 +35,8 @@ __all__ = [
 _WORD: Final = 0xFFFF_FFFF
 # The last word of a header.
 _SIZE: Final = struct.Struct("<I").pack
+# The same from the date on.
+_DATE_TO_SIZE: Final = struct.Struct("<11I")
 _NO_TIME: Final = [0] * 9
 _COMPILED: Final = 256
 _numbers: Final = count(1)
@@ -58,7 +60,55 @@ class SandboxTemplate:
         self._asks_for_time = "strftime_now" in source
         # The beginnings of headers by their flags.
         self._heads: dict[int, bytes] = {}
+        self._plain_head = self._head(abi.FLAG_PACKED)
+        if self._asks_for_time:
+            # Up to the time, which is another in each.
+            timed = self._head(abi.FLAG_PACKED | abi.FLAG_CLOCK)
+            self._plain_head = timed[: HEADER.size - _DATE_TO_SIZE.size]
+        self._memory, self._deadline = limits.memory, limits.deadline
         self.warnings = tuple(pools.pool(limits.memory).run(self._first))
+
+    def plain_text(
+        self,
+        messages: list[Any],
+        tools: list[Any] | None,
+        add_generation_prompt: bool,
+        special: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+    ) -> str:
+        """The text of `render` for what most calls ask for, without what the others need."""
+        if arguments:
+            refuse_reserved(arguments)
+        packed = pack(
+            {
+                "messages": messages,
+                "tools": tools,
+                "documents": None,
+                "add_generation_prompt": add_generation_prompt,
+                "arguments": arguments,
+                "special": special,
+            }
+        )
+        if self._asks_for_time:
+            now = datetime.now()
+            date = now.year, now.month, now.day, now.hour, now.minute, now.second
+            behind = _DATE_TO_SIZE.pack(*date, now.microsecond, 0, 0, 0, len(packed))
+            content = self._plain_head + behind + packed
+        else:
+            content = self._plain_head + _SIZE(len(packed)) + packed
+        try:
+            return self._pools.pool(self._memory).run(self._plain, content)
+        except NotPlain:
+            request = RenderRequest(
+                messages, tools, None, add_generation_prompt, False, special, arguments
+            )
+            return self.render(request).text
+
+    def _plain(self, instance: TemplateInstance, content: bytes) -> str:
+        instance.begin(self._deadline)
+        if not instance.knows(self._number):
+            self._compile(instance)
+        return instance.render(self._number, content)
 
     def render(self, request: RenderRequest) -> Rendered:
         packed = pack(contents(request))

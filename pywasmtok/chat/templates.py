@@ -28,6 +28,8 @@ TemplateLike = (
 
 # Ways to compile a tokenizer's own templates; who has more of them waits a little longer.
 _KEPT = 32
+# No renderer, strict, no limits of the call's own.
+_PLAIN = (None, True, None)
 
 
 class Chosen(NamedTuple):
@@ -70,6 +72,8 @@ class ChatTemplates:
         self._compiled: dict[Any, CompiledTemplate] = {}
         # The same by what a call says, where it names no template of its own.
         self._ready: dict[Any, CompiledTemplate] = {}
+        # What plain calls need of the sandbox's templates, by whether there are tools.
+        self._direct: list[Callable[..., str] | None] = [None, None]
 
     @classmethod
     def of(cls, tok: Tokenizer) -> ChatTemplates:
@@ -130,7 +134,31 @@ class ChatTemplates:
             known = self.compiled(chosen, asked.renderer, strict=asked.strict, limits=asked.limits)
             if not by_call and len(self._ready) < _KEPT:
                 self._ready[key] = known
+            if key is not None and key[1:] == _PLAIN:
+                self._direct[asked.tools is not None] = getattr(known, "plain_text", None)
         return known
+
+    def text(
+        self,
+        conversation: list[Any],
+        tools: Sequence[Any] | None,
+        add_generation_prompt: bool,
+        arguments: Mapping[str, Any],
+    ) -> str | None:
+        """The text of a conversation by a call that says nothing else, if a call like it came
+        before and what it gives is plain. None: `face.chat_text` has the answer, or the error."""
+        direct = self._direct[tools is not None]
+        if direct is None or type(conversation) is not list or not conversation:
+            return None
+        if type(conversation[0]) is not dict:
+            return None
+        if tools is not None:
+            if type(tools) is not list:
+                return None
+            for tool in tools:
+                if type(tool) is not dict:
+                    return None
+        return direct(conversation, tools, add_generation_prompt, self.special_tokens, arguments)
 
     def compiled(
         self,

@@ -169,3 +169,16 @@ def test_a_generation_block_in_a_buffer_is_where_its_text_is(name: str) -> None:
     there = Reference().compile(BUFFERED[name]).render(request)
     assert there.text == here.text
     assert [there.text[start:end] for start, end in there.generation] != ["XY"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["{% set () = u %}x", "{% for () in [u] %}x{% endfor %}", "{% set a, () = 1, u %}x"],
+)
+def test_what_is_undefined_is_not_unpacked_into_no_names(source: str) -> None:
+    """The one error that names no construct: nobody writes `()` on the left of `=`."""
+    expected, found = outcomes(source)
+    assert str(expected) == "'x'"
+    assert "cannot unpack" in str(found)
+    expected, found = outcomes(source.replace("u", "[]"))
+    assert str(expected) == str(found) == "'x'"

@@ -218,6 +218,48 @@ def test_the_slow_way_gives_the_same(thing: Any) -> None:
     assert render(source, **holding(Thing())) == render(source, **holding(None))
 
 
+# Texts that nothing else holds, and things that several places do: each is written its own way.
+SHARED = st.lists(
+    JSON | st.text(st.characters(codec="ascii"), max_size=400), min_size=1, max_size=6
+)
+
+
+@given(SHARED, st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_is_held_in_several_places_is_each_time_the_same(things: Any, data: Any) -> None:
+    """Against the second version of the format, in which nothing refers to anything."""
+    places = data.draw(st.lists(st.sampled_from(range(len(things))), max_size=12))
+    holders = [[things[at], {"k": things[at], "again": (things[at],)}] for at in places]
+    whole = [*holders, *(holders[at % len(holders)] for at in places)]
+    source = "{{ x }}|{% for y in x %}{{ y[1].again[0] == y[0] }}{{ y[1].k }}{% endfor %}"
+    template = renderer().compile(source)
+    with pytest.MonkeyPatch.context() as patch:
+        now = template.render(RenderRequest(USER, arguments={"x": whole})).text
+        patch.setattr(plain_module, "_VERSION", 2)
+        assert now == template.render(RenderRequest(USER, arguments={"x": whole})).text
+
+
+def test_sharing_does_not_hide_how_deep_a_value_is() -> None:
+    few = TemplateLimits(depth=4)
+    template = renderer().compile("{{ x }}", limits=few)
+    shared = [1]
+    request = RenderRequest([{}], arguments={"x": [shared, [2]]})
+    assert template.render(request).text == "[[1], [2]]"
+    with pytest.raises(errors.TemplateLimitExceeded) as caught:
+        template.render(RenderRequest([{}], arguments={"x": [shared, [shared]]}))
+    assert caught.value.feature == "depth"
+
+
+def test_what_doubles_at_each_level_is_no_more_than_its_levels() -> None:
+    """Until somebody prints it."""
+    thing: Any = ["x"]
+    for _ in range(60):
+        thing = [thing, thing]
+    assert value(thing, "x[0][1][0]|length") == "2"
+    with pytest.raises(errors.TemplateLimitExceeded):
+        value(thing)
+
+
 # What is refused.
 
 

@@ -21,6 +21,8 @@ const NAME: &str = "chat_template";
 
 /// Bytes of output that short chats stay below.
 const ROOM: usize = 2048;
+/// The most that is taken before anything is written.
+const MOST_ROOM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -34,6 +36,8 @@ pub struct Options {
     pub origins: bool,
     /// Variables that are the template's own words, not the caller's.
     pub trusted: Vec<String>,
+    /// Bytes of output that are expected.
+    pub room: usize,
 }
 
 /// Places count code points.
@@ -184,7 +188,10 @@ impl Program {
             tracing,
         };
         let root = Root { variables, session: Value::from_object(session) };
-        let mut out = Capped { bytes: Vec::with_capacity(ROOM), cap: limits.output };
+        let mut out = Capped {
+            bytes: Vec::with_capacity(options.room.clamp(ROOM, MOST_ROOM)),
+            cap: limits.output,
+        };
         session::bound(limits.output, || {
             environment
                 .get_template(NAME)

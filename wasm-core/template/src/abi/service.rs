@@ -125,13 +125,16 @@ fn translated(input: &Input, len: usize, answer: &mut Answer) -> Result<()> {
 fn rendered(input: &Input, template: &Template, len: usize, answer: &mut Answer) -> Result<()> {
     let header = Header::read(input.bytes(len)?)?;
     let prepared = request(&header, template.source())?;
+    let origins = header.has(FLAG_ORIGINS);
     let options = Options {
         limits: header.limits(),
         clock: header.clock(),
         profile: profile(&header),
         generation: header.has(FLAG_GENERATION),
-        origins: header.has(FLAG_ORIGINS),
-        trusted: prepared.own,
+        origins,
+        trusted: if origins { prepared.own() } else { Vec::new() },
+        // Most of a text is what messages say.
+        room: header.content.len(),
     };
     let mut rendered = template.render(dict_of_unique(prepared.variables), &options)?;
     if let Some(last) = prepared.last {

@@ -8,6 +8,8 @@ use minijinja::Value;
 
 /// Up to here a walk over the entries is faster than a search.
 const WALK: usize = 8;
+/// Where no equal keys have to be found either, sorting is worth it later.
+const WALK_UNIQUE: usize = 16;
 
 #[derive(Debug)]
 pub struct Dict {
@@ -72,7 +74,7 @@ impl Dict {
     /// Of keys that are known to differ.
     #[must_use]
     pub fn unique(entries: Vec<(Value, Value)>) -> Self {
-        if entries.len() > WALK {
+        if entries.len() > WALK_UNIQUE {
             return Self::new(entries);
         }
         Self { entries, sorted: Vec::new() }

@@ -27,10 +27,19 @@ pub struct Habits<'a> {
 pub struct Prepared {
     /// Each name once: strings, in no particular order.
     pub variables: Vec<(Value, Value)>,
-    /// Names of those variables that are the tokenizer's own words, not the caller's.
-    pub own: Vec<String>,
+    /// How many of them are the caller's; the others are the tokenizer's own words.
+    callers: usize,
     /// What is continued, without the mark that now stands behind it.
     pub last: Option<String>,
+}
+
+impl Prepared {
+    /// Names of those variables that are the tokenizer's own words, not the caller's.
+    #[must_use]
+    pub fn own(&self) -> Vec<String> {
+        let names = self.variables.get(self.callers..).unwrap_or_default().iter();
+        names.filter_map(|(name, _)| name.as_str().map(str::to_owned)).collect()
+    }
 }
 
 #[derive(Default)]
@@ -98,11 +107,9 @@ pub fn prepare(request: &Value, source: &str, habits: &Habits<'_>) -> Result<Pre
     let mut variables: Vec<(Value, Value)> =
         fixed.into_iter().map(|(name, value)| (Value::from(name), value)).collect();
     add(&mut variables, parts.arguments.as_ref(), "arguments")?;
-    let before = variables.len();
+    let callers = variables.len();
     add(&mut variables, parts.special.as_ref(), "special")?;
-    let names = variables.get(before..).unwrap_or_default().iter();
-    let own = names.filter_map(|(name, _)| name.as_str().map(str::to_owned)).collect();
-    Ok(Prepared { variables, own, last })
+    Ok(Prepared { variables, callers, last })
 }
 
 /// Undefined is what a missing value would be; a template is promised none.

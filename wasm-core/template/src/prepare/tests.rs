@@ -66,7 +66,7 @@ fn the_parts_of_a_request_hide_arguments_and_arguments_hide_the_tokenizer() {
     assert!(variable(&prepared, "documents").is_none());
     assert!(!variable(&prepared, "add_generation_prompt").is_true());
     assert!(variable(&prepared, "messages").as_str().is_none());
-    assert_eq!(prepared.own, ["eos_token"]);
+    assert_eq!(prepared.own(), ["eos_token"]);
 }
 
 #[test]
@@ -169,6 +169,33 @@ fn packed_data_is_what_python_wrote() {
     for end in 0..bytes.len() {
         assert_eq!(parse_packed(&bytes[..end], 4).unwrap_err().kind, Kind::BadArgument);
     }
+}
+
+#[test]
+fn packed_data_may_refer_to_what_was_before() {
+    // The fourth version of the same: short and ASCII texts, small tuples, references.
+    let bytes = b"{\xda\x08messages[\x02\0\0\0{\xda\x04role\xda\x03xxx\xf5\x02\0\0\0\xc3\xa9\
+        \xf5\x03\0\0\0\xc3\xa9a0{r\x01\0\0\0\xda\x01y0\xda\x01t\xa9\x03\xe9\x01\0\0\0\
+        \xec\x03\0\0\0\0\0\0\0\0\x04\xe7\0\0\0\0\0\0\x16\xc00";
+    let value = parse_packed(bytes, 8).unwrap();
+    assert_eq!(
+        crate::abi::json_text(&value),
+        "{\"messages\":[{\"role\":\"xxx\",\"é\":\"éa\"},{\"role\":\"y\"}],\"t\":[1,1099511627776,-5.5]}"
+    );
+    for end in 0..bytes.len() {
+        assert_eq!(parse_packed(&bytes[..end], 8).unwrap_err().kind, Kind::BadArgument);
+    }
+    // {"a": [1, [2]], "b": [the same, "a"]}
+    let shared = b"{\xda\x01a\xdb\x02\0\0\0\xe9\x01\0\0\0[\x01\0\0\0\xe9\x02\0\0\0\xda\x01b\
+        [\x02\0\0\0r\x01\0\0\0r\0\0\0\x000";
+    let value = parse_packed(shared, 4).unwrap();
+    assert_eq!(crate::abi::json_text(&value), "{\"a\":[1,[2]],\"b\":[[1,[2]],\"a\"]}");
+    // What is referred to counts as deep as it stands there: one deeper than where it was read.
+    assert_eq!(parse_packed(shared, 3).unwrap_err().kind, Kind::Limit);
+    let kind = |bytes: &[u8]| parse_packed(bytes, 9).unwrap_err().kind;
+    assert_eq!(kind(b"\xdb\x01\0\0\0r\0\0\0\0"), Kind::NotPlain);
+    assert_eq!(kind(b"[\x01\0\0\0r\0\0\0\0"), Kind::BadArgument);
+    assert_eq!(kind(b"r\xff\xff\xff\xff"), Kind::BadArgument);
 }
 
 #[test]

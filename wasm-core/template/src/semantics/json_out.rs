@@ -1,7 +1,9 @@
 //! The filter `tojson` of transformers: `json.dumps`, and plain text out of it.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
+use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
 use super::call::Call;
@@ -11,12 +13,22 @@ use super::iterate::{items, pairs};
 use super::kinds::{type_name, Type};
 use super::numbers::{float, integer};
 use super::session::output_cap;
+use crate::context::entries;
 use crate::python;
 
 /// As deep as values print.
 const DEPTH: usize = 200;
 /// Bytes that most arguments of a call fit into.
 const ROOM: usize = 128;
+/// Bytes that a buffer may have and still be kept for the next call.
+const KEPT: usize = 16 << 10;
+/// Bytes of a text that are looked at together.
+const LANES: usize = 16;
+
+thread_local! {
+    // A value holds a copy of exactly its size: what it was written into is as good as new.
+    static BUFFER: Cell<String> = const { Cell::new(String::new()) };
+}
 
 /// `tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
 pub fn tojson(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
@@ -31,17 +43,16 @@ pub fn tojson(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
         None => (", ".to_owned(), ": ".to_owned()),
     };
-    let mut writer = Writer {
-        out: String::with_capacity(ROOM),
-        cap,
-        ascii: truth(ascii),
-        indent,
-        item,
-        key,
-        sort: truth(sort),
-    };
+    let mut out = BUFFER.take();
+    out.clear();
+    out.reserve(ROOM);
+    let mut writer = Writer { out, cap, ascii: truth(ascii), indent, item, key, sort: truth(sort) };
     writer.push(call.subject, 0)?;
-    Ok(Value::from(writer.out))
+    let value = Value::from(writer.out.as_str());
+    if writer.out.capacity() <= KEPT {
+        BUFFER.set(writer.out);
+    }
+    Ok(value)
 }
 
 /// One level of indentation: a text, or so many spaces.
@@ -89,15 +100,22 @@ impl Writer {
             return Err(limit_error("depth", format!("JSON deeper than {DEPTH} levels")));
         }
         self.check()?;
+        // What nearly all are.
+        if value.kind() == ValueKind::String {
+            self.string(value.as_str().unwrap_or_default());
+            return Ok(());
+        }
+        if let Some(entries) = entries(value).filter(|_| !self.sort) {
+            return self.entries(entries, depth);
+        }
+        if let Some(items) = crate::context::items(value) {
+            return self.items(items, depth);
+        }
         match Type::of(value) {
             Type::None => self.out.push_str("null"),
             Type::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
             Type::Int => self.out.push_str(&value.to_string()),
             Type::Float => self.out.push_str(&number(float(value).unwrap_or_default())),
-            Type::Str | Type::Markup => {
-                let text = value.as_str().unwrap_or_default();
-                self.string(text);
-            }
             Type::List | Type::Tuple => self.list(value, depth)?,
             Type::Dict => self.dictionary(value, depth)?,
             _ => {
@@ -117,7 +135,15 @@ impl Writer {
         Ok(())
     }
 
+    #[inline]
     fn new_line(&mut self, depth: usize) -> Result<(), Error> {
+        if self.indent.is_none() {
+            return Ok(());
+        }
+        self.indented_line(depth)
+    }
+
+    fn indented_line(&mut self, depth: usize) -> Result<(), Error> {
         let Some(indent) = &self.indent else { return Ok(()) };
         let wanted = indent.len().saturating_mul(depth).saturating_add(self.out.len());
         if wanted > self.cap {
@@ -152,15 +178,25 @@ impl Writer {
         Ok(())
     }
 
+    fn items(&mut self, items: &[Value], depth: usize) -> Result<(), Error> {
+        self.out.push('[');
+        for (at, item) in items.iter().enumerate() {
+            self.between(at == 0, depth + 1)?;
+            self.push(item, depth + 1)?;
+        }
+        if !items.is_empty() {
+            self.new_line(depth)?;
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
     fn dictionary(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
-        let gathered;
-        let entries = match crate::context::entries(value) {
-            Some(entries) if !self.sort => entries,
-            _ => {
-                gathered = self.in_order(pairs(value))?;
-                &gathered
-            }
-        };
+        let entries = self.in_order(pairs(value))?;
+        self.entries(&entries, depth)
+    }
+
+    fn entries(&mut self, entries: &[(Value, Value)], depth: usize) -> Result<(), Error> {
         self.out.push('{');
         for (at, (key, value)) in entries.iter().enumerate() {
             self.between(at == 0, depth + 1)?;
@@ -192,12 +228,11 @@ impl Writer {
     }
 
     fn name(&mut self, key: &Value) -> Result<(), Error> {
+        if key.kind() == ValueKind::String {
+            self.string(key.as_str().unwrap_or_default());
+            return Ok(());
+        }
         match Type::of(key) {
-            Type::Str | Type::Markup => {
-                let text = key.as_str().unwrap_or_default();
-                self.string(text);
-                return Ok(());
-            }
             Type::None | Type::Bool | Type::Int | Type::Float => {}
             _ => {
                 return Err(type_error(format!(
@@ -213,10 +248,11 @@ impl Writer {
     }
 
     fn string(&mut self, text: &str) {
+        self.out.reserve(text.len() + 2);
         self.out.push('"');
         let mut rest = text;
         loop {
-            let plain = rest.bytes().position(|byte| self.special(byte)).unwrap_or(rest.len());
+            let plain = plain_bytes(rest.as_bytes(), self.ascii);
             let (before, after) = rest.split_at_checked(plain).unwrap_or((rest, ""));
             self.out.push_str(before);
             let mut characters = after.chars();
@@ -225,10 +261,6 @@ impl Writer {
             rest = characters.as_str();
         }
         self.out.push('"');
-    }
-
-    fn special(&self, byte: u8) -> bool {
-        matches!(byte, 0..=0x1f | b'"' | b'\\') || (self.ascii && byte > b'~')
     }
 
     fn escaped(&mut self, c: char) {
@@ -247,6 +279,20 @@ impl Writer {
             }
         }
     }
+}
+
+/// How many bytes stand for themselves, up to the first that does not.
+fn plain_bytes(text: &[u8], ascii: bool) -> usize {
+    let (whole, _) = text.as_chunks::<LANES>();
+    // Without a way out inside, so that all lanes of a vector are compared at once.
+    let some = |lanes: &[u8; LANES]| lanes.iter().fold(false, |any, &b| any | special(b, ascii));
+    let before = whole.iter().position(some).unwrap_or(whole.len()) * LANES;
+    let rest = text.get(before..).unwrap_or_default();
+    before + rest.iter().position(|&byte| special(byte, ascii)).unwrap_or(rest.len())
+}
+
+fn special(byte: u8, ascii: bool) -> bool {
+    (byte < b' ') | (byte == b'"') | (byte == b'\\') | (ascii & (byte > b'~'))
 }
 
 fn number(value: f64) -> String {

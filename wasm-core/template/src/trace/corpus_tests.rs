@@ -117,7 +117,7 @@ fn render(template: &Template, request: &Value, origins: bool) -> crate::error::
     let options = Options {
         origins,
         generation: origins,
-        trusted: prepared.own,
+        trusted: prepared.own(),
         clock: Some(clock),
         ..Options::default()
     };

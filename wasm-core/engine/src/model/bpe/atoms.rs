@@ -82,6 +82,7 @@ pub struct CharAtoms {
     pairs: PairFilter,
     /// The sides of all fragments.
     fragments: PairFilter,
+    lefts: SideFilter,
 }
 
 impl CharAtoms {
@@ -100,6 +101,7 @@ impl CharAtoms {
             astral: HashMap::new(),
             pairs: PairFilter::default(),
             fragments: PairFilter::default(),
+            lefts: SideFilter::default(),
         };
         for (code, &id) in (0..).zip(bytes.ascii()) {
             atoms.insert(code, id);
@@ -131,6 +133,7 @@ impl CharAtoms {
         atoms.pairs = PairFilter::new(&joined, &harmful);
         let sides = fragments.keys().map(|(left, right)| (left.number(), right.number()));
         atoms.fragments = PairFilter::new(&HashSet::new(), &sides.collect());
+        atoms.lefts = SideFilter::new(fragments.keys().map(|(left, _)| *left));
         Some(atoms)
     }
 
@@ -218,7 +221,11 @@ impl CharAtoms {
         let (Some(left), Some(right)) = (char::from_u32(left), char::from_u32(right)) else {
             return true;
         };
-        let lefts = || std::iter::once(Side::whole(left)).chain(suffixes(left));
+        // There are few left sides, most of one byte, and a character has several.
+        let lefts = || {
+            let sides = std::iter::once(Side::whole(left)).chain(suffixes(left));
+            sides.filter(|&side| self.lefts.may_hold(side))
+        };
         let rights = || std::iter::once(Side::whole(right)).chain(prefixes(right));
         let fits = |left: Side, right: Side| {
             self.fragments.ask(left.number(), right.number()).harms() != 0
@@ -350,9 +357,55 @@ impl PairFilter {
     }
 }
 
+/// A set of sides. It may hold more than was put into it.
+#[derive(Debug, Default)]
+struct SideFilter([u64; 32]);
+
+impl SideFilter {
+    fn new(sides: impl Iterator<Item = Side>) -> Self {
+        let mut filter = Self::default();
+        for side in sides {
+            let (word, bit) = Self::place(side);
+            filter.0[word] |= bit;
+        }
+        filter
+    }
+
+    #[inline(always)]
+    fn may_hold(&self, side: Side) -> bool {
+        let (word, bit) = Self::place(side);
+        self.0[word] & bit != 0
+    }
+
+    #[inline(always)]
+    fn place(side: Side) -> (usize, u64) {
+        let hash = side.number().wrapping_mul(0x9E37_79B1);
+        ((hash >> 27) as usize & 31, 1 << (hash >> 21 & 63))
+    }
+}
+
 #[inline(always)]
 fn hash(left: u32, right: u32) -> u64 {
     let hash = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     // The lower bits of a product know little of the upper ones of what was multiplied.
     hash ^ hash >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_of_sides_holds_all_that_was_put_into_it() {
+        let chars = ['a', 'é', '你', 'の', '😀'];
+        let sides: Vec<Side> = chars
+            .into_iter()
+            .flat_map(|c| std::iter::once(Side::whole(c)).chain(suffixes(c)))
+            .collect();
+        for count in 0..=sides.len() {
+            let filter = SideFilter::new(sides.iter().take(count).copied());
+            assert!(sides.iter().take(count).all(|&side| filter.may_hold(side)));
+        }
+        assert!(!sides.iter().any(|&side| SideFilter::default().may_hold(side)));
+    }
 }
