@@ -57,7 +57,7 @@ def settings(
     """All settings of an engine. `threads` is for builds that share one memory among workers;
     `by_handlers`: faults are signals, see `trap_handlers`, and not found by checks in the code.
     Code with checks can be ended from outside; the other kind only where it has `deadlines`, since
-    looking for that in each loop costs a twelfth."""
+    looking for that in each loop costs time."""
     return {
         **_SETTINGS,
         "epoch_interruption": deadlines or not by_handlers,

@@ -1,7 +1,7 @@
 """Whether the guest's faults may be left to handlers of signals.
 
 A fault of the guest is a signal (SIGSEGV, SIGILL) that wasmtime's handler turns into a trap. Then
-the code needs no checks of its own, and is a fourth faster, with what `config` says of epochs. But
+the code needs no checks of its own, and is faster, also by what `config` says of epochs. But
 a process has one handler a signal: whoever sets another one after wasmtime, as
 `faulthandler.enable()` does, gets the guest's faults, and the process dies. So this file knows
 whose handlers they are. Once they are somebody else's, calls go to code with checks, which needs no
@@ -111,7 +111,7 @@ def look() -> bool:
         _state.lost = True
         _log.info(
             "the handlers of SIGSEGV and SIGILL are no longer wasmtime's: the core goes on in code"
-            " that checks its accesses, a fourth slower (%s=%s does so from the start)",
+            " that checks its accesses, and is slower (%s=%s does so from the start)",
             VARIABLE,
             CHECKS,
         )
