@@ -67,6 +67,11 @@ def _serve_options(made: argparse.ArgumentParser) -> None:
     )
     made.add_argument("--workers", type=int, help="processes that serve; default: 1")
     made.add_argument(
+        "--long-workers",
+        type=int,
+        help="further processes for what is large or takes long; default: 0",
+    )
+    made.add_argument(
         "--admin-key-file",
         metavar="FILE",
         help="holds an admin's key; where there is no such file, a new key is written there",
@@ -95,6 +100,7 @@ def _flags(options: argparse.Namespace) -> dict[str, Any]:
         "host": options.host,
         "port": options.port,
         "workers": options.workers,
+        "long-workers": options.long_workers,
         "certificate": options.certificate,
         "private-key": options.private_key,
     }

@@ -21,6 +21,9 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     host: str = "127.0.0.1"
     port: int = 8080
     workers: int = 1
+    long_workers: int = 0
+    """Further processes, of a lower priority, to which connections go when their next request is
+    large, an upload, or of a tenant whose calls have lately been long."""
     certificate: str | None = None
     """PEM files for TLS."""
     private_key: str | None = None

@@ -240,6 +240,10 @@ class ServiceLike(Protocol):
         """The `KeyIndex` of this moment."""
         ...
 
+    def has_news(self) -> bool:
+        """Whether another process of the server has changed what is known here."""
+        ...
+
     def find(self, caller: Caller, name: str | None) -> Served:
         """By alias or digest, among the caller's tokenizers, then the public ones; None: the only
         one, or the one called `default`. UnknownTokenizer."""

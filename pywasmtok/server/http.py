@@ -18,6 +18,7 @@ from .sockets import PatientSockets
 
 if TYPE_CHECKING:
     from .config import Bounds, Config
+    from .lanes import Lane
 
 __all__ = ["BoundedHttp", "protocol", "uvicorn_options"]
 
@@ -50,16 +51,21 @@ class _RefusedError(Exception):
     """Raised inside the parser to stop it."""
 
 
-def protocol(bounds: Bounds) -> type[BoundedHttp]:
-    from .direct_http import DirectHttp
+def protocol(bounds: Bounds, lane: Lane | None = None) -> type[BoundedHttp]:
+    """`lane`: of this process, if there are two kinds of them."""
+    if lane is None:
+        from .direct_http import DirectHttp
 
-    return type("DirectHttp", (DirectHttp,), {"bounds": bounds})
+        return type("DirectHttp", (DirectHttp,), {"bounds": bounds})
+    from .lane_http import LaneHttp
+
+    return type("LaneHttp", (LaneHttp,), {"bounds": bounds, "lane": lane})
 
 
-def uvicorn_options(config: Config) -> dict[str, Any]:
+def uvicorn_options(config: Config, lane: Lane | None = None) -> dict[str, Any]:
     listen = config.listen
     return {
-        "http": protocol(config.bounds),
+        "http": protocol(config.bounds, lane),
         "ws": PatientSockets,
         # Somewhat more than a message may have: up to here the refusal says why.
         "ws_max_size": 2 * config.streams.message_bytes,

@@ -20,9 +20,12 @@ from ..tenants.errors import TooManyRequests
 from .config import is_loopback
 from .contract import LOCAL, PUBLIC, Caller
 from .errors import BadRequest, Forbidden, Unauthorized
+from .keys import is_key
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
+
+    from .contract import KeyRecord
 
 __all__ = ["LONGEST_KEY", "Failures", "Identity", "names_this_machine", "need_admin"]
 
@@ -46,7 +49,7 @@ class Identity:
         if open_route:
             return None
         key = key_of(headers)
-        found = None if key is None else self._service.keys.find(key)
+        found = None if key is None else self._found(key)
         if found is not None:
             if found.tenant is None:
                 return Caller(PUBLIC, admin=True, key_id=found.id)
@@ -59,6 +62,12 @@ class Identity:
             "a valid key is needed",
             hint="Send it as `Authorization: Bearer KEY` or `x-api-key: KEY`",
         )
+
+    def _found(self, key: str) -> KeyRecord | None:
+        found: KeyRecord | None = self._service.keys.find(key)
+        if found is None and is_key(key) and self._service.has_news():
+            found = self._service.keys.find(key)
+        return found
 
 
 def need_admin(connection: HTTPConnection) -> Caller:

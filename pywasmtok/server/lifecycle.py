@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from .collector import Collector
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from .contract import ServiceLike
+    from .lanes import Lane
 
 __all__ = ["CUT_OFF", "Lifecycle", "routes", "serve"]
 
@@ -147,7 +149,13 @@ def routes(service: ServiceLike) -> list[Route]:
     ]
 
 
-def serve(app: Any, lifecycle: Lifecycle, sockets: list[socket.socket], **options: Any) -> int:
+def serve(
+    app: Any,
+    lifecycle: Lifecycle,
+    sockets: list[socket.socket],
+    lane: Lane | None = None,
+    **options: Any,
+) -> int:
     """Runs uvicorn in this process until a signal ends it, and answers the exit code.
 
     `options` are those of `uvicorn.Config`.
@@ -169,10 +177,30 @@ def serve(app: Any, lifecycle: Lifecycle, sockets: list[socket.socket], **option
         async def main_loop(self) -> None:
             collector = Collector(lambda: self.server_state.total_requests)
             collector.start()
+            if lane is not None:
+                lane.start(asyncio.get_running_loop(), self.arrived)
             try:
                 await super().main_loop()
             finally:
                 collector.stop()
+                if lane is not None:
+                    lane.stop()
+
+        def arrived(self, connection: socket.socket, begun: bytes) -> None:
+            """From another process, which has read the beginning of a request on it."""
+            config = self.config
+
+            def protocol() -> asyncio.Protocol:
+                kind: Any = config.http_protocol_class
+                state = self.lifespan.state
+                return kind(  # type: ignore[no-any-return]
+                    config=config, server_state=self.server_state, app_state=state, arrived=begun
+                )
+
+            loop = asyncio.get_running_loop()
+            task = loop.create_task(_taken_over(connection, protocol))
+            arriving.add(task)
+            task.add_done_callback(arriving.discard)
 
         async def on_tick(self, counter: int) -> bool:
             if self.signals and self.drained is None:
@@ -185,9 +213,18 @@ def serve(app: Any, lifecycle: Lifecycle, sockets: list[socket.socket], **option
                 self.config.timeout_graceful_shutdown = 0
             self.should_exit = True
 
+    arriving: set[asyncio.Task[None]] = set()
     options = {"timeout_graceful_shutdown": _LAST_SECONDS, "log_level": "warning", **options}
     server = Server(uvicorn.Config(app, **options))
     server.run(sockets=sockets)
     if not server.started:
         return 3
     return server.code
+
+
+async def _taken_over(connection: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+    try:
+        await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
+    except OSError:
+        # The client has left meanwhile.
+        connection.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import InvalidArgument
 from .config import Config
+from .link import is_possible
 from .service import Service
 from .store import MEMORY, open_store
 
@@ -74,10 +75,26 @@ def snapshots_of(config: Config) -> SnapshotStore | Literal[False]:
 
 
 def check_workers(config: Config) -> None:
-    if config.listen.workers > 1 and config.storage.path == MEMORY:
+    listen = config.listen
+    if listen.workers < 1 or listen.long_workers < 0:
+        raise InvalidArgument("workers is a count from 1 on, long-workers one from 0 on")
+    processes = listen.workers + listen.long_workers
+    if processes > 1 and config.storage.path == MEMORY:
         raise InvalidArgument(
-            f"{config.listen.workers} workers cannot share a store in memory",
+            f"{processes} workers cannot share a store in memory",
             hint="Give them a folder: --store PATH",
+        )
+    if not listen.long_workers:
+        return
+    if not is_possible():
+        raise InvalidArgument(
+            "connections can be handed from one process to another on Linux only",
+            hint="Leave long-workers out; --workers N serves long and short requests alike",
+        )
+    if listen.certificate is not None:
+        raise InvalidArgument(
+            "a connection with TLS cannot be handed from one process to another",
+            hint="Leave TLS to a proxy on this machine, or long-workers out",
         )
 
 

@@ -19,13 +19,17 @@ import msgspec
 from ..errors import InvalidArgument, TokenizerError
 from .config import Config
 from .keys import is_key, make_key, record_of
+from .lanes import LONG_STEPS_BACK, Lane
+from .link import linked
 from .opening import check_workers, open_service
+from .priority import step_back
 
 if TYPE_CHECKING:
     import socket
     from multiprocessing.context import SpawnContext, SpawnProcess
 
     from .contract import Store
+    from .link import Ends
     from .service import Service
 
 __all__ = ["give_admin_key", "run", "serve"]
@@ -54,7 +58,7 @@ def run(
     address = _address(config, listening)
     with ExitStack() as stack:
         stack.callback(listening.close)
-        if config.listen.workers > 1:
+        if config.listen.workers + config.listen.long_workers > 1:
             return _run_workers(config, listening, admin_key_file, lambda: say(address, config))
         service = open_service(config)
         stack.callback(service.close)
@@ -64,21 +68,28 @@ def run(
 
 
 def serve(
-    service: Service, listening: socket.socket, say: Callable[[], None] = lambda: None
+    service: Service,
+    listening: socket.socket | None,
+    say: Callable[[], None] = lambda: None,
+    lane: Lane | None = None,
 ) -> int:
-    """One process, until a signal ends it; the exit code."""
+    """One process, until a signal ends it; the exit code. `listening`: None: connections come from
+    other processes."""
     from . import lifecycle
     from .app import create_app
     from .http import uvicorn_options
 
-    app, options = create_app(service), uvicorn_options(service.config)
+    app, options = create_app(service), uvicorn_options(service.config, lane)
+    if lane is not None:
+        lane.serve(service)
     sys.setswitchinterval(_SWITCH_SECONDS)
     # What is there for good need not be looked through again and again, for tens of milliseconds
     # each time. When the rest is, `collector` says.
     gc.collect()
     gc.freeze()
     say()
-    return lifecycle.serve(app, service.lifecycle, [listening], **options)
+    sockets = [] if listening is None else [listening]
+    return lifecycle.serve(app, service.lifecycle, sockets, lane, **options)
 
 
 def _bind(config: Config) -> socket.socket:
@@ -205,6 +216,9 @@ class _Supervisor:
         self._listening = listening
         self._siblings = siblings
         self._say = say
+        # Of those that take short requests, and of those that take long ones.
+        long_ones = config.listen.long_workers
+        self._ends: tuple[Ends | None, Ends | None] = linked() if long_ones else (None, None)
         self._ended = threading.Event()
         self._signals = 0
 
@@ -215,10 +229,12 @@ class _Supervisor:
         for number in before:
             signal.signal(number, self._signal)
         workers: list[tuple[SpawnProcess, float]] = []
+        listen = self._config.listen
+        kinds = [False] * listen.workers + [True] * listen.long_workers
         quick = 0
         try:
-            for _ in range(self._config.listen.workers):
-                workers.append((self._spawn(), time.monotonic()))
+            for long in kinds:
+                workers.append((self._spawn(long), time.monotonic()))
             self._say()
             while not self._ended.wait(_LOOK_SECONDS):
                 for place, (worker, began) in enumerate(workers):
@@ -228,9 +244,11 @@ class _Supervisor:
                     if quick >= _ATTEMPTS:
                         print("pywasmtok: workers end as soon as they begin", file=sys.stderr)
                         return 3
-                    workers[place] = self._spawn(), time.monotonic()
+                    workers[place] = self._spawn(kinds[place]), time.monotonic()
         finally:
             codes = self._end([worker for worker, _ in workers])
+            for end in (end for ends in self._ends if ends is not None for end in ends):
+                end.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
         return max(codes, default=0)
@@ -240,10 +258,11 @@ class _Supervisor:
         self._signals += 1
         self._ended.set()
 
-    def _spawn(self) -> SpawnProcess:
+    def _spawn(self, long: bool) -> SpawnProcess:
+        config = msgspec.to_builtins(self._config)
         worker = self._context.Process(
             target=_worker,
-            args=(msgspec.to_builtins(self._config), self._listening, self._siblings),
+            args=(config, None if long else self._listening, self._siblings, self._ends[long]),
         )
         worker.start()
         return worker
@@ -271,18 +290,25 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _worker(config: dict[str, Any], listening: socket.socket, siblings: str) -> None:
+def _worker(
+    config: dict[str, Any], listening: socket.socket | None, siblings: str, ends: Ends | None
+) -> None:
+    """`listening`: None: this one takes what is long. `ends`: to those that take the rest."""
     # Ctrl-C goes to all processes of a group; here the supervisor says when to end, or its end.
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    lane = None if ends is None else Lane(listening is None, ends)
+    if listening is None:
+        # Threads have what the one has that starts them.
+        step_back(LONG_STEPS_BACK, gives_way=True)
     try:
         service = open_service(msgspec.convert(config, Config), siblings=Path(siblings))
     except TokenizerError as error:
         print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
         sys.exit(3)
     try:
-        code = serve(service, listening)
+        code = serve(service, listening, lane=lane)
     finally:
         service.close()
     sys.exit(code)

@@ -87,6 +87,7 @@ class Service:
         # What names mean to tenants, as far as it was asked for, in one view.
         self._found: tuple[View, dict[tuple[str, str | None], tuple[str, TenantLike, FileInfo]]]
         self._found = View(), {}
+        self._is_shared = config.listen.workers + config.listen.long_workers > 1
         self._usage = UsageWriter(store)
         self._end = threading.Event()
         self._upkeep: threading.Thread | None = None
@@ -111,10 +112,24 @@ class Service:
         meant = found.get((caller.tenant, name))
         if meant is None:
             tenant = self.tenant(caller.tenant)
-            called, record = view.resolve(caller.tenant, name)
+            try:
+                called, record = view.resolve(caller.tenant, name)
+            except UnknownTokenizer:
+                if not self.has_news():
+                    raise
+                return self.find(caller, name)
             meant = found[caller.tenant, name] = called, tenant, record.info
         called, tenant, info = meant
         return Served(called, info.digest, tenant, tenant.live(info.digest), info)
+
+    def has_news(self) -> bool:
+        """Whether another process has changed the records and this one had not seen it. To be asked
+        before somebody is refused: the answer to an upload may have come from the other one."""
+        if not self._is_shared:
+            return False
+        before = self._catalog.view
+        self.refresh()
+        return self._catalog.view is not before
 
     def listed(self, caller: Caller) -> list[Listed]:
         return self._catalog.view.listed(caller.tenant)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .contract import Served, ServiceLike
 
 __all__ = [
+    "MOST_BYTES",
     "NamedWay",
     "Screened",
     "Short",
@@ -31,6 +32,7 @@ __all__ = [
     "Way",
     "again",
     "head_of",
+    "key_of",
     "strings_of",
     "taken",
 ]
@@ -167,7 +169,7 @@ class Straight:
             host = said.get(b"host")
             is_ours = host is not None and names_this_machine(host.decode("latin-1"))
             return self._local if is_ours else None
-        found = self._service.keys.find(_key_of(said))
+        found = self._service.keys.find(key_of(said))
         if found is None:
             return None
         if found.tenant is None:
@@ -175,7 +177,7 @@ class Straight:
         return Caller(found.tenant, key_id=found.id)
 
 
-def _key_of(said: dict[bytes, bytes]) -> str:
+def key_of(said: dict[bytes, bytes]) -> str:
     """Empty, which is no key, where it is not there exactly once in the form that is usual."""
     shown, key = said.get(b"authorization"), said.get(b"x-api-key")
     if shown is not None:

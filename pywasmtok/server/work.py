@@ -144,6 +144,8 @@ class ThreadWork:
         alone = self._turns.threads == 1
         self._long_change = threading.Condition(self._lock)
         self._short_change = self._long_change if alone else threading.Condition(self._lock)
+        self.saw_long: Callable[[str, float], None] | None = None
+        """Told by the threads whose call took how many seconds of a processor, if it was long."""
         self._closed = False
         self._inline = self._threaded = 0
         self._mean = 0.01
@@ -336,6 +338,8 @@ class ThreadWork:
                 return
             call = turn.item
             took = call.make()
+            if took > LONG_SECONDS and self.saw_long is not None:
+                self.saw_long(turn.tenant, took)
             with self._lock:
                 call.pace.saw(turn.cost, took)
                 self._mean += (took - self._mean) / 32

@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from pywasmtok.server.link import is_possible
+
 from .hostile import KINDS
 from .run import run, run_each
 
@@ -17,12 +19,18 @@ def main() -> int:
         "--rate", type=float, default=20.0, help="acts a second of each hostile one"
     )
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument(
+        "--long-workers",
+        type=int,
+        default=int(is_possible()),
+        help="processes for long requests; default: 1 where the system can",
+    )
     parser.add_argument("--each", action="store_true", help="one kind at a time")
     parser.add_argument("--json", type=Path, help="where the record goes")
     parser.add_argument("--markdown", type=Path, help="the same, to be read")
     said = parser.parse_args()
     attack = run_each if said.each else run
-    record = attack(said.seconds, said.tenants, said.pace, said.rate, said.kinds)
+    record = attack(said.seconds, said.tenants, said.pace, said.rate, said.kinds, said.long_workers)
     print(record.as_markdown())
     if said.json:
         said.json.write_text(record.as_json() + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pywasmtok.server.contract import TenantRecord
@@ -33,6 +33,8 @@ class Place:
     """Of each tenant."""
     process: subprocess.Popen[bytes]
     log: Path
+    workers: list[int] = field(default_factory=list)
+    """Processes that it has for its work, where that is not done by itself."""
 
     @property
     def url(self) -> str:
@@ -40,7 +42,8 @@ class Place:
 
     @property
     def dead(self) -> bool:
-        return self.process.poll() is not None
+        """It has ended, or replaced a worker that had."""
+        return self.process.poll() is not None or workers_of(self.process.pid) != self.workers
 
     def healthy(self) -> bool:
         try:
@@ -50,9 +53,9 @@ class Place:
             return False
 
     def loop_seconds(self) -> float | None:
-        """Of a processor, that the event loop has taken, which is in the first thread. None: this
-        system does not say."""
-        number = self.process.pid
+        """Of a processor, that the event loop of short requests has taken, which is in the first
+        thread. None: this system does not say."""
+        number = self.workers[0] if self.workers else self.process.pid
         try:
             said = Path(f"/proc/{number}/task/{number}/schedstat").read_text(encoding="ascii")
         except OSError:
@@ -68,7 +71,12 @@ class Place:
 
 @contextmanager
 def running(
-    folder: Path, good: Sequence[str], hostile: Sequence[str], more: str = ""
+    folder: Path,
+    good: Sequence[str],
+    hostile: Sequence[str],
+    more: str = "",
+    *,
+    long_workers: int = 0,
 ) -> Iterator[Place]:
     """`more`: further lines of the configuration, which has all defaults but identity."""
     keys = _tenants(folder / "store", good, hostile)
@@ -79,6 +87,7 @@ def running(
 [listen]
 host = "{HOST}"
 port = {port}
+long-workers = {long_workers}
 [storage]
 path = '{folder / "store"}'
 [logs]
@@ -96,6 +105,7 @@ demo = "builtin:demo"
         place = Place(port, keys, process, log)
         try:
             _wait(place)
+            place.workers = workers_of(process.pid)
             yield place
         finally:
             process.terminate()
@@ -104,6 +114,20 @@ demo = "builtin:demo"
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def workers_of(server: int) -> list[int]:
+    """Those of the highest priority first; empty where the system does not say."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = line.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            command = line.with_name("cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == server and b"spawn_main" in command:
+            found.append((int(fields[16]), int(line.parent.name)))
+    return [number for _, number in sorted(found)]
 
 
 def _tenants(path: Path, good: Sequence[str], hostile: Sequence[str]) -> dict[str, str]:

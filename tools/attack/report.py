@@ -68,6 +68,8 @@ class Record:
     hostile: Mapping[str, Any]
     deaths: int
     internal_errors: list[str]
+    workers: int
+    """Processes of the server that serve."""
     load_before: float | None
     """Of the machine, in the minute before the first round; `load_after`, in the last one."""
     load_after: float | None
@@ -156,9 +158,9 @@ class Record:
         )
         loads = [f"{one:.1f}" for one in (self.load_before, self.load_after) if one is not None]
         where = (
-            f"{self.rounds} rounds; {self.machine}, {self.processors} processors, Python "
-            f"{self.python}; load of the machine before and in the last minute: "
-            f"{' and '.join(loads) or 'unknown'}"
+            f"{self.rounds} rounds; a server of {self.workers} processes; {self.machine}, "
+            f"{self.processors} processors, Python {self.python}; load of the machine before and "
+            f"in the last minute: {' and '.join(loads) or 'unknown'}"
         )
         return "\n".join([summary, "", *rows, "", where, ""])
 

@@ -29,25 +29,35 @@ _BEGIN_SECONDS = 0.5
 _SETTLE_SECONDS = 1.0
 
 
-def run(
-    seconds: float, tenants: int, pace: float, rate: float, kinds: Sequence[str] = tuple(KINDS)
+def run(  # noqa: PLR0917
+    seconds: float,
+    tenants: int,
+    pace: float,
+    rate: float,
+    kinds: Sequence[str] = tuple(KINDS),
+    long_workers: int = 0,
 ) -> Record:
     good = [f"good-{number:03}" for number in range(tenants)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Path(folder), good, kinds) as place,
+        running(Path(folder), good, kinds, long_workers=long_workers) as place,
     ):
         return asyncio.run(_run(place, good, kinds, seconds, pace, rate))
 
 
-def run_each(
-    seconds: float, tenants: int, pace: float, rate: float, kinds: Sequence[str] = tuple(KINDS)
+def run_each(  # noqa: PLR0917
+    seconds: float,
+    tenants: int,
+    pace: float,
+    rate: float,
+    kinds: Sequence[str] = tuple(KINDS),
+    long_workers: int = 0,
 ) -> Each:
     """One kind after the other, each for so long: who makes the good ones wait."""
     good = [f"good-{number:03}" for number in range(tenants)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Path(folder), good, kinds) as place,
+        running(Path(folder), good, kinds, long_workers=long_workers) as place,
     ):
         return asyncio.run(_run_each(place, good, kinds, seconds, pace, rate))
 
@@ -124,6 +134,7 @@ async def _run(  # noqa: PLR0917
         pace=pace,
         rate=rate,
         rounds=rounds,
+        workers=max(1, len(place.workers)),
         alone=part_of(alone, seconds / 2),
         beside=part_of(beside, seconds),
         shares=part_of(shares, seconds / 4),

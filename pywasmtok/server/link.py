@@ -1,0 +1,151 @@
+"""How open connections go from one process of a server to another.
+
+A connection is handed over between two requests, with what was already read of the next one: its
+descriptor and these bytes are one message on a socket that the processes share. Whoever reads it
+goes on as if the client had connected there. Messages that do not fit in are kept and sent later;
+if too many are kept, who asks is told to serve the request itself.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["LONGEST", "Ends", "Link", "is_possible", "linked"]
+
+LONGEST: Final = 320 << 10
+"""Of what was read: more than an event loop reads at once, together with a head before it."""
+
+# Beyond the longest message, as far as the kernel lets us.
+_BUFFER: Final = 1 << 20
+
+_KEPT: Final = 64
+
+# In one round of the event loop.
+_AT_ONCE: Final = 4
+
+Arrived = Callable[[socket.socket, bytes], None]
+
+
+class Ends(NamedTuple):
+    """Of the two sockets between two kinds of processes, what one kind has."""
+
+    outgoing: socket.socket
+    incoming: socket.socket
+
+
+def is_possible() -> bool:
+    """Whether this system has sockets that keep messages apart and carry descriptors."""
+    return sys.platform == "linux"
+
+
+def linked() -> tuple[Ends, Ends]:
+    """For the one kind of processes, and for the other."""
+    kind = socket.SOCK_SEQPACKET
+    there, from_here = socket.socketpair(socket.AF_UNIX, kind)
+    back, from_there = socket.socketpair(socket.AF_UNIX, kind)
+    for one in (there, back, from_here, from_there):
+        one.setblocking(False)
+        one.set_inheritable(True)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+    return Ends(there, from_there), Ends(back, from_here)
+
+
+class Link:
+    """For the event loop."""
+
+    def __init__(self, ends: Ends) -> None:
+        self._out, self._in = ends
+        # As it is where the descriptor comes from, it would block there, too: it is one for both.
+        self._out.setblocking(False)
+        self._in.setblocking(False)
+        self._kept: deque[tuple[int, bytes]] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop, arrived: Arrived) -> None:
+        self._loop = loop
+        loop.add_reader(self._in.fileno(), self._receive, arrived)
+
+    def stop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is None:
+            return
+        loop.remove_reader(self._in.fileno())
+        loop.remove_writer(self._out.fileno())
+        while self._kept:
+            os.close(self._kept.popleft()[0])
+
+    def send(self, descriptor: int, data: bytes) -> bool:
+        """The descriptor stays the caller's, who may close it. False: nothing was sent."""
+        if self._loop is None or len(data) > LONGEST:
+            return False
+        if not self._kept:
+            try:
+                self._send(descriptor, data)
+            except BlockingIOError:
+                pass
+            except OSError:
+                return False
+            else:
+                return True
+        if len(self._kept) >= _KEPT:
+            return False
+        try:
+            copy = os.dup(descriptor)
+        except OSError:
+            return False
+        self._kept.append((copy, data))
+        self._loop.add_writer(self._out.fileno(), self._send_kept)
+        return True
+
+    def _send(self, descriptor: int, data: bytes) -> None:
+        rights = array.array("i", [descriptor])
+        # Never empty: an empty message cannot be told from the end.
+        self._out.sendmsg(
+            [b"+", data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_NOSIGNAL
+        )
+
+    def _send_kept(self) -> None:
+        while self._kept:
+            descriptor, data = self._kept[0]
+            try:
+                self._send(descriptor, data)
+            except BlockingIOError:
+                return
+            except OSError:
+                # Its client sees a connection that ends, as if the other process had died with it.
+                pass
+            self._kept.popleft()
+            os.close(descriptor)
+        assert self._loop is not None
+        self._loop.remove_writer(self._out.fileno())
+
+    def _receive(self, arrived: Arrived) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                data, descriptors, _, _ = socket.recv_fds(self._in, LONGEST + 1, 1)
+            except BlockingIOError:
+                # Another process was quicker.
+                return
+            except OSError:
+                data, descriptors = b"", []
+            if not data:
+                # All processes at the other end have ended, and so will this one.
+                if self._loop is not None:
+                    self._loop.remove_reader(self._in.fileno())
+                return
+            if descriptors:
+                taken = None
+                with suppress(OSError):
+                    taken = socket.socket(fileno=descriptors[0])
+                if taken is not None:
+                    arrived(taken, data[1:])
