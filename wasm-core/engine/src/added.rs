@@ -362,7 +362,7 @@ impl Matcher {
                 .at_path("$.added_tokens"));
             }
         }
-        let starts = Starts::new(patterns.iter().copied());
+        let starts = Starts::new(&patterns);
         let anchored = if starts.is_some() { StartKind::Both } else { StartKind::Unanchored };
         let automaton = automaton(MatchKind::LeftmostLongest, anchored, &patterns)?;
         Ok(Some(Self { automaton, starts, owners, everywhere: OnceLock::new() }))

@@ -14,7 +14,7 @@ use crate::definition;
 use crate::error::{Error, Result};
 use crate::llama::LlamaModel;
 use crate::vocab::Vocab;
-use bpe::{Bpe, BpeScratch};
+use bpe::{Bpe, BpeScratch, Reading};
 use greedy::Greedy;
 use llama::Llama;
 use sentencepiece::{SentencePiece, SentencePieceScratch};
@@ -54,10 +54,9 @@ pub enum ModelScratch {
 }
 
 impl Model {
-    /// `byte_level`: pieces reach the model spelled in the byte alphabet.
-    pub fn new(definition: definition::Model, byte_level: bool) -> Result<Self> {
+    pub fn new(definition: definition::Model, reading: Reading) -> Result<Self> {
         Ok(match definition {
-            definition::Model::Bpe(model) => Self::Bpe(Box::new(Bpe::new(model, byte_level))),
+            definition::Model::Bpe(model) => Self::Bpe(Box::new(Bpe::new(model, reading))),
             definition::Model::WordLevel(model) => Self::WordLevel(Box::new(WordLevel::new(model))),
             definition::Model::WordPiece(model) => Self::WordPiece(Box::new(WordPiece::new(model))),
             definition::Model::Unigram(model) => Self::Unigram(Box::new(Unigram::new(model))),

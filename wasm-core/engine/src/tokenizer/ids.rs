@@ -1,6 +1,8 @@
 //! The fast way: ids and nothing else.
 
+use super::blanks::Lead;
 use super::{admit, Route, Scratch, Tokenizer, Wanted, Workspace};
+use crate::added::Segment;
 use crate::error::{Error, Result};
 use crate::model::bpe::{Bpe, BpeScratch};
 use crate::split::scan::PieceScan;
@@ -19,9 +21,9 @@ impl Tokenizer {
             out.extend(self.encode_full(scratch, text, None, wanted)?.ids);
             return Ok(());
         };
-        out.extend_from_slice(&frame.prefix);
+        append(out, &frame.prefix);
         self.text_ids(scratch, text, wanted, out)?;
-        out.extend_from_slice(&frame.suffix);
+        append(out, &frame.suffix);
         Ok(())
     }
 
@@ -38,11 +40,11 @@ impl Tokenizer {
             out.extend(self.encode_full(scratch, first, Some(second), wanted)?.ids);
             return Ok(());
         };
-        out.extend_from_slice(&frame.prefix);
+        append(out, &frame.prefix);
         self.text_ids(scratch, first, wanted, out)?;
-        out.extend_from_slice(&frame.middle);
+        append(out, &frame.middle);
         self.text_ids(scratch, second, wanted, out)?;
-        out.extend_from_slice(&frame.suffix);
+        append(out, &frame.suffix);
         Ok(())
     }
 
@@ -94,6 +96,11 @@ impl Tokenizer {
         }
         let mut segments = std::mem::take(&mut workspace.raw);
         self.added.find_raw(text, true, &mut segments);
+        if let Route::Blanks(lead) = self.route {
+            let result = self.stretches_ids(workspace, text, &segments, lead, out);
+            workspace.raw = segments;
+            return result;
+        }
         let result = segments.iter().try_for_each(|segment| match segment.id {
             Some(id) => {
                 // A match may be empty after overlaps; the reference drops empty pieces.
@@ -109,6 +116,37 @@ impl Tokenizer {
         });
         workspace.raw = segments;
         result
+    }
+
+    /// All stretches and the added tokens between them, for pipelines that only write blanks: where
+    /// each line break is a token, stretches are too short to be looked up one by one.
+    fn stretches_ids(
+        &self,
+        workspace: &mut Workspace,
+        text: &str,
+        segments: &[Segment],
+        lead: Lead,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let continues = workspace.continues;
+        let Some((bpe, scratch)) = self.model.as_bpe(&mut workspace.model) else {
+            return Err(Error::internal("the scratch belongs to another model"));
+        };
+        bpe.begin_stretches(scratch);
+        for segment in segments.iter().filter(|segment| segment.start < segment.end) {
+            let (range, begins) = (segment.start..segment.end, segment.start == 0);
+            match segment.id {
+                Some(id) => bpe.queue_token(scratch, text, id, out),
+                None => {
+                    let stretch = text.get(range.clone()).unwrap_or_default();
+                    let leads =
+                        !(continues && begins) && lead.precedes(stretch, begins && !continues);
+                    bpe.queue_stretch(scratch, text, range, leads, out);
+                }
+            }
+        }
+        bpe.settle_stretches(scratch, text, out);
+        Ok(())
     }
 
     /// A stretch without raw added tokens, which begins at `origin` of the text.
@@ -212,6 +250,14 @@ impl Tokenizer {
             }
         }
         Ok(())
+    }
+}
+
+/// What a post-processor adds is mostly nothing, and to copy nothing is a call of the host, too.
+#[inline(always)]
+fn append(out: &mut Vec<u32>, ids: &[u32]) {
+    for &id in ids {
+        out.push(id);
     }
 }
 

@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::formats;
 use crate::formats::Options;
 use crate::guard::IdSet;
+use crate::model::bpe::Reading;
 use crate::model::{Model, ModelScratch};
 use crate::normalize::Normalizers;
 use crate::post::Post;
@@ -124,7 +125,6 @@ impl Tokenizer {
             true => None,
             false => RangePlan::compile(&definition.pre_tokenizer),
         };
-        let byte_level = plan.is_some();
         let unk = definition.model.unk();
         let Definition {
             added_tokens,
@@ -135,7 +135,13 @@ impl Tokenizer {
             model,
             ..
         } = definition;
-        let model = Model::new(model, byte_level)?;
+        let lead = Lead::of(&normalizer, &pre_tokenizer);
+        let reading = match (&plan, lead) {
+            (Some(_), _) => Reading::Bytes,
+            (None, Some(_)) => Reading::Spaced,
+            (None, None) => Reading::Characters,
+        };
+        let model = Model::new(model, reading)?;
         let normalize = |text: &str| normalizers.apply_plain(text).map(Cow::into_owned);
         let (vocab, first_free) = (model.vocab(), model.size());
         let added = AddedTokens::new(&added_tokens, ids_as_stated, vocab, first_free, normalize)?;
@@ -146,7 +152,7 @@ impl Tokenizer {
                 Some(scanner) if model.is_bpe() => Route::Scanner(scanner),
                 _ => Route::Ranges(plan),
             },
-            _ => match Lead::of(&normalizer, &pre_tokenizer) {
+            _ => match lead {
                 Some(lead) if model.reads_blanks() && !added.matches_normalized() => {
                     Route::Blanks(lead)
                 }

@@ -19,7 +19,6 @@ const ASCII_FLAGS: u32 = {
 
 /// Where the next character from `from` on is that belongs to any of the sets in `flags`.
 pub fn find(text: &str, from: usize, flags: u32) -> Option<usize> {
-    const STEP: usize = 32;
     let skips_ascii = ASCII_FLAGS & flags == 0;
     let bytes = text.as_bytes();
     let mut at = from;
@@ -27,19 +26,26 @@ pub fn find(text: &str, from: usize, flags: u32) -> Option<usize> {
         if skips_ascii {
             at = behind_ascii(bytes, at);
         }
-        let chunk = bytes.get(at..(at + STEP).min(bytes.len()))?;
-        let Some(lead) = chunk.iter().position(|&b| FLAGS_OF_LEAD[b as usize] & flags != 0) else {
-            at += chunk.len();
-            continue;
-        };
-        at += lead;
-        let c = text.get(at..)?.chars().next()?;
-        if class_of(c).is(flags) {
-            return Some(at);
+        // Character by character, to where another window of ASCII may begin.
+        let end = (at + WIDTH).min(bytes.len());
+        while at < end {
+            let lead = *bytes.get(at)?;
+            if FLAGS_OF_LEAD[usize::from(lead)] & flags != 0 {
+                let c = text.get(at..)?.chars().next()?;
+                if class_of(c).is(flags) {
+                    return Some(at);
+                }
+            }
+            at += width(lead);
         }
-        at += c.len_utf8();
     }
     None
+}
+
+/// How many bytes a character has that starts with this one.
+#[inline(always)]
+fn width(lead: u8) -> usize {
+    (lead.leading_ones() as usize).max(1)
 }
 
 /// Behind as many whole windows of ASCII as follow `at`.

@@ -8,7 +8,7 @@ mod random;
 
 use pywasmtok_engine::definition::Model;
 use pywasmtok_engine::formats::{self, Options};
-use pywasmtok_engine::model::bpe::{Bpe, BpeScratch};
+use pywasmtok_engine::model::bpe::{Bpe, BpeScratch, Reading};
 use pywasmtok_engine::split::byte_level::byte_of_char;
 use random::Random;
 use std::collections::HashMap;
@@ -171,7 +171,7 @@ fn check(path: &PathBuf, most: u64, seed: u64) -> Option<bool> {
     let definition = formats::read(&file, &Options::default()).ok()?;
     let Model::Bpe(model) = definition.model else { return None };
     let material = Material::new(model.vocab.iter().map(|(text, _)| text.to_owned()));
-    let bpe = Bpe::new(model, true);
+    let bpe = Bpe::new(model, Reading::Bytes);
     if !bpe.serves_bytes() || material.tokens.is_empty() {
         return None;
     }

@@ -182,6 +182,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use crate::formats::gguf::tokens::NORMAL;
+    use crate::model::bpe::Reading;
     use crate::model::llama::Texts;
     use crate::model::{Model as Built, ModelScratch, Token};
     use crate::oracle::random::Random;
@@ -248,7 +249,7 @@ mod tests {
                 end_of_word_suffix: None,
             };
             let definition = Model::Llama(LlamaModel::Scored { bpe, ranks: shared });
-            let model = Built::new(definition, false).unwrap();
+            let model = Built::new(definition, Reading::Characters).unwrap();
             let mut scratch: ModelScratch = model.scratch();
             for _ in 0..40 {
                 let most = if random.below(8) == 0 { 90 } else { 12 };

@@ -11,7 +11,7 @@ use super::wide::Wide;
 use crate::split::scan::WINDOW;
 
 /// How many pieces fit.
-pub const SIZE: usize = 512;
+pub const SIZE: usize = 2048;
 const MASK: usize = SIZE - 1;
 const UNROLLED: usize = 8;
 /// No batch has more, and it is a power of two.
@@ -108,6 +108,11 @@ impl Batch {
     pub fn push(&mut self, key: Key, start: usize, end: usize) {
         self.write(self.queued, key, start, end);
         self.queued += 1;
+    }
+
+    /// Adds a token that stands in the text as itself.
+    pub fn push_token(&mut self, id: u32) {
+        self.push(Key::of_token(id), 0, 0);
     }
 
     #[inline(always)]
@@ -208,18 +213,21 @@ impl Batch {
     /// hosts copy memory by a call that costs more than a few stores.
     #[inline(always)]
     pub fn append_ids(&self, from: usize, to: usize, out: &mut Vec<u32>) {
-        let ids = self.ids.get(from..to).unwrap_or_default();
-        if ids.len() > FEW {
-            out.extend_from_slice(ids);
+        if to.saturating_sub(from) > FEW {
+            out.extend_from_slice(self.ids.get(from..to).unwrap_or_default());
             return;
         }
-        let (fours, rest) = ids.as_chunks::<4>();
-        for four in fours {
+        // Whole fours, and then without those that are too many: up to three stores that depend on
+        // how many there are cost more than one that does not.
+        let end = out.len() + to.saturating_sub(from);
+        let mut at = from;
+        while at < to {
+            let Some((_, behind)) = self.ids.split_at_checked(at) else { break };
+            let Some(four) = behind.first_chunk::<4>() else { break };
             out.extend_from_slice(four);
+            at += 4;
         }
-        for &id in rest {
-            out.push(id);
-        }
+        out.truncate(end);
     }
 
     /// How many ids the cache knows.

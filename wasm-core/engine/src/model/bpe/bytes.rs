@@ -2,15 +2,23 @@
 
 use super::batch::{Batch, VIEW};
 use super::cache::PieceCache;
+use super::joins::BLANK;
 use super::key::{Key, MAX_KEY};
 use super::merge::{fits_short, Merger, Short, SHORT};
 use super::missed::Missed;
 use super::pairs::{PairTable, PACKED_IDS};
 use super::segments::{self, Segments};
+use super::units::Units;
 use super::{Bpe, BpeScratch};
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::split::scan::PieceScan;
 use crate::vocab::Vocab;
+
+/// So few missed pieces have nothing to share: what it takes to merge them together costs more.
+const FEW: usize = 2;
+
+/// Bytes that are copied together.
+const BLOCK: usize = 16;
 
 #[derive(Debug)]
 pub struct ByteUnits {
@@ -32,6 +40,23 @@ impl ByteUnits {
                 None if matches!(byte, 0xC0 | 0xC1 | 0xF5..) => 0,
                 None => return None,
             };
+        }
+        let are_packed = ids.iter().all(|id| *id < PACKED_IDS);
+        let mut units = Self { ids, are_packed, first_ranks: Vec::new() };
+        units.rank_first_round(pairs);
+        Some(units)
+    }
+
+    /// For text of a vocabulary of characters that is ASCII and in which spaces stand for blanks.
+    /// `None` where a character is not one symbol.
+    pub fn of_ascii(vocab: &Vocab, units: &Units, pairs: &PairTable) -> Option<Self> {
+        let mut ids = [0u32; 256];
+        let (mut symbols, mut buffer) = (Vec::new(), [0; 4]);
+        for (byte, id) in (0u8..0x80).zip(ids.iter_mut()) {
+            let c = if byte == b' ' { BLANK } else { char::from(byte) };
+            units.symbols(vocab, c.encode_utf8(&mut buffer), &mut symbols);
+            let &[symbol] = symbols.as_slice() else { return None };
+            *id = symbol.id;
         }
         let are_packed = ids.iter().all(|id| *id < PACKED_IDS);
         let mut units = Self { ids, are_packed, first_ranks: Vec::new() };
@@ -192,13 +217,16 @@ impl Bpe {
         batch.look_up(cache);
         let mut copied = 0;
         for misses in batch.misses().chunks(Missed::ROOM) {
-            missed.prepare(self, bytes, cache, batch, text, misses);
+            let together = misses.len() > FEW;
+            if together {
+                missed.prepare(self, bytes, cache, batch, text, misses);
+            }
             for (n, miss) in misses.iter().enumerate() {
                 batch.append_ids(copied, miss.filled(), out);
                 copied = miss.filled();
                 let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
                 let piece = text.get(start..end).unwrap_or_default();
-                if !missed.take(n, cache, key, piece, out) {
+                if !together || !missed.take(n, cache, key, piece, out) {
                     let place = Place { key, text, start, end };
                     self.encode_missed(bytes, merger, cache, segments, place, out);
                 }
@@ -266,10 +294,16 @@ fn is_long_han_or_kana(piece: &[u8]) -> bool {
 }
 
 /// The end of a text, followed by what no scanner knows: no piece is settled because of it.
-fn padded(rest: &[u8]) -> [u8; VIEW] {
+pub(super) fn padded(rest: &[u8]) -> [u8; VIEW] {
+    // In blocks of a fixed size, which are a few stores: a copy of any other is a call of the host.
     let mut view = [0xFF; VIEW];
-    if let Some(place) = view.get_mut(..rest.len()) {
-        place.copy_from_slice(rest);
+    let (whole, behind) = rest.as_chunks::<BLOCK>();
+    for (place, block) in view.as_chunks_mut().0.iter_mut().zip(whole) {
+        *place = *block;
+    }
+    let places = view.get_mut(rest.len() - behind.len()..).unwrap_or_default();
+    for (place, byte) in places.iter_mut().zip(behind) {
+        *place = *byte;
     }
     view
 }
@@ -293,6 +327,7 @@ fn queue_window<S: PieceScan>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Reading;
     use super::*;
     use crate::definition::{Bpe as Definition, Merge};
     use crate::oracle::bpe::merge_slowly;
@@ -352,7 +387,7 @@ mod tests {
             continuing_subword_prefix: None,
             end_of_word_suffix: None,
         };
-        let bpe = Bpe::new(definition, true);
+        let bpe = Bpe::new(definition, Reading::Bytes);
         let mut scratch = bpe.scratch();
         let atoms =
             ["a", "b", "ab", "c", " ", "  ", "\n", "1", "12", ".", "'s", "é", "你", "A", "/"];

@@ -247,6 +247,12 @@ pub fn merge(short: &mut ShortGroup, long: &mut LongGroup, pairs: Packed) {
     let (mut shorts, mut longs) = (short.enlist(), long.enlist());
     while shorts + longs > 0 {
         shorts = short.step_all(shorts, pairs);
+        if longs == 0 {
+            // A short text has few pieces that are merged, and mostly none of these.
+            short.touch(shorts, pairs);
+            short.answer(shorts, pairs);
+            continue;
+        }
         longs = long.step_all(longs, pairs);
         short.touch(shorts, pairs);
         long.touch(longs, pairs);

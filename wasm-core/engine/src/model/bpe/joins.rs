@@ -5,28 +5,39 @@
 //! and both halves can be merged (and remembered) apart. In a SentencePiece-like vocabulary, whose
 //! pieces would otherwise be whole texts, this cuts in front of nearly every `▁`.
 
-use super::segments::decode;
+use super::batch::VIEW;
+use super::segments::{decode, decode_four};
 use crate::definition::Bpe as Definition;
 use crate::split::scan::lanes::{Block, WIDTH};
 use std::collections::HashSet;
+use std::ops::Range;
 
-/// A one-hash filter: it may say "joined" of a pair that is not, which only costs a cut.
-const BITS: u32 = 20;
+/// A one-hash filter: it may say "joined" of a pair that is not, which only costs a cut. So many
+/// bits a pair, and at least and at most so many as a power of two: with few pairs it is small
+/// enough for the nearest cache.
+const BITS_OF_ONE: u32 = 32;
+const FEWEST_BITS: u32 = 12;
+const MOST_BITS: u32 = 20;
 
 /// What SentencePiece writes for a space, and its place in the near table, behind ASCII.
 pub const BLANK: char = '▁';
 const BLANK_CODE: u32 = BLANK as u32;
+const SPACE: u32 = b' ' as u32;
 const NEAR_BLANK: u8 = 0x80;
 const FAR: u8 = 0xFF;
 
 #[derive(Debug)]
 pub struct Joins {
     filter: Vec<u64>,
+    filter_shift: u32,
     /// The same of ASCII and the blank, one row of bits for each left one: text is mostly this, and
     /// the filter is too large for the nearest cache.
     near: Box<[[u64; 4]; 256]>,
-    /// Whether no ASCII is joined with a blank behind it, other blanks excepted.
-    blanks_begin: bool,
+    /// The ASCII that is joined with a blank behind it, or blanks in its place. `None`: it is more
+    /// than two.
+    before_blanks: Option<[u8; 2]>,
+    /// Whether a blank is joined with one behind it.
+    blanks_run: bool,
 }
 
 impl Joins {
@@ -69,14 +80,16 @@ impl Joins {
     /// Joined is what stands side by side in one of `texts`.
     pub fn of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut joins = Self {
-            filter: vec![0; 1 << (BITS - 6)],
+            filter: vec![0; 1 << (MOST_BITS - 6)],
+            filter_shift: u64::BITS - MOST_BITS,
             near: Box::new([[0; 4]; 256]),
-            blanks_begin: false,
+            before_blanks: None,
+            blanks_run: false,
         };
         for text in texts {
             for (left, right) in text.chars().zip(text.chars().skip(1)) {
                 let (left, right) = (u32::from(left), u32::from(right));
-                let (word, bit) = place(left, right);
+                let (word, bit) = place(left, right, joins.filter_shift);
                 if let Some(word) = joins.filter.get_mut(word) {
                     *word |= bit;
                 }
@@ -86,8 +99,34 @@ impl Joins {
                 }
             }
         }
-        joins.blanks_begin = (0..NEAR_BLANK).all(|left| !joins.near_joined(left, NEAR_BLANK));
+        joins.fold_filter();
+        let before: Vec<u8> =
+            (0..NEAR_BLANK).filter(|left| joins.near_joined(*left, NEAR_BLANK)).collect();
+        joins.before_blanks = match *before.as_slice() {
+            [] => Some([b' ', b' ']),
+            [one] => Some([one, one]),
+            [one, other] => Some([one, other]),
+            _ => None,
+        };
+        joins.blanks_run = joins.near_joined(NEAR_BLANK, NEAR_BLANK);
         joins
+    }
+
+    /// Halves the filter as often as it has room to spare: a place in half of it is half the place.
+    fn fold_filter(&mut self) {
+        let pairs: u32 = self.filter.iter().map(|word| word.count_ones()).sum();
+        let wanted = (pairs * BITS_OF_ONE).next_power_of_two().trailing_zeros();
+        let bits = wanted.clamp(FEWEST_BITS, MOST_BITS);
+        let mut filter = vec![0u64; 1 << (bits - 6)];
+        for (word, bits_of_word) in self.filter.iter().enumerate() {
+            for bit in (0..64).filter(|bit| bits_of_word >> bit & 1 != 0) {
+                let at = (word << 6 | bit) >> (MOST_BITS - bits);
+                if let Some(word) = filter.get_mut(at >> 6) {
+                    *word |= 1 << (at & 63);
+                }
+            }
+        }
+        (self.filter, self.filter_shift) = (filter, u64::BITS - bits);
     }
 
     #[inline]
@@ -101,7 +140,7 @@ impl Joins {
         if at != FAR && near_right != FAR {
             return self.near_joined(at, near_right);
         }
-        let (word, bit) = place(left, right);
+        let (word, bit) = place(left, right, self.filter_shift);
         self.filter.get(word).is_some_and(|word| word & bit != 0)
     }
 
@@ -129,38 +168,17 @@ impl Joins {
         }
     }
 
-    /// The same where a space is read as the blank that a normalizer would write for it. Of the
-    /// cuts between letters none is used, so that most of them need not be asked for.
+    /// The same where a space is read as the blank that a normalizer would write for it, up to a
+    /// part that begins with ASCII; answers where that is.
     #[inline(always)]
-    pub fn spaced_parts(&self, piece: &str, mut each: impl FnMut(usize, usize)) {
-        let (text, mut start) = (piece.as_bytes(), 0);
-        while start < text.len() {
-            let window = text.get(start..).and_then(<[u8]>::first_chunk);
-            let mut cuts = window.map_or(0, |window| self.cuts(window));
-            if cuts == 0 {
-                start = self.slow_parts(text, start, &mut each);
-                continue;
-            }
-            let base = start;
-            while cuts != 0 {
-                let end = base + cuts.trailing_zeros() as usize;
-                cuts &= cuts - 1;
-                each(start, end);
-                start = end;
-            }
-        }
-    }
-
-    /// Character by character, up to a part that begins with ASCII; answers where that is.
-    #[inline(always)]
-    fn slow_parts(
+    pub fn spaced_parts(
         &self,
         text: &[u8],
-        mut start: usize,
-        each: &mut impl FnMut(usize, usize),
+        range: Range<usize>,
+        mut each: impl FnMut(usize, usize),
     ) -> usize {
-        let (mut at, mut left) = (start, None);
-        while let Some(&byte) = text.get(at) {
+        let (mut start, mut at, mut left) = (range.start, range.start, None);
+        while let Some(&byte) = text.get(at).filter(|_| at < range.end) {
             let (right, width) = spaced(text, at, byte);
             if left.is_some_and(|left| !self.are_joined(left, right)) {
                 each(start, at);
@@ -172,11 +190,11 @@ impl Joins {
             left = Some(right);
             at += width;
         }
-        each(start, text.len());
-        text.len()
+        each(start, range.end);
+        range.end
     }
 
-    /// Where a first part of [`Self::spaced_parts`] may end.
+    /// Where the first part of a text may end in which spaces stand for blanks.
     pub fn first_spaced_part(&self, piece: &str) -> usize {
         let (text, mut at, mut left) = (piece.as_bytes(), 0, None);
         while let Some(&byte) = text.get(at) {
@@ -190,30 +208,78 @@ impl Joins {
         text.len()
     }
 
-    /// Where a window that begins at a cut may be cut, one bit each; what is not ASCII ends it.
+    /// Where the window at the start of `view` may be cut, one bit each. It begins at a cut, and so
+    /// many bytes behind that is another. Of the cuts between letters of ASCII none is used, so that
+    /// most of them need not be asked for.
     #[inline(always)]
-    fn cuts(&self, window: &[u8; WIDTH]) -> u64 {
+    pub fn cuts(&self, view: &[u8; VIEW], length: usize) -> u64 {
+        let Some(window) = view.first_chunk::<WIDTH>() else { return 0 };
         let block = Block::load(window);
-        let high = block.high();
-        let known = high.wrapping_sub(1) & !high & !1;
+        let inside = match length < WIDTH {
+            true => !(u64::MAX << length),
+            false => u64::MAX,
+        };
+        let high = block.high() & inside;
         let letters = block.in_range(0x20, b'a', b'z');
         let blanks = block.in_range(0, b' ', b' ');
-        let first_blanks = blanks & !(blanks << 1);
-        let (sure, mut asked) = match self.blanks_begin {
-            true => (first_blanks, !first_blanks),
-            false => (0, u64::MAX),
+        // Nearly all blanks begin a part, and none does behind another blank.
+        let (first, others) = (blanks & !(blanks << 1), blanks & blanks << 1);
+        let sure = match self.before_blanks {
+            Some([b' ', b' ']) => first & !(high << 1),
+            Some([one, other]) => first & !((block.either(one, other) | high) << 1),
+            None => 0,
         };
-        asked &= !(letters & (letters | blanks) << 1) & known;
-        let mut cuts = sure & known;
+        let sure = sure & inside & !1;
+        let never = letters & (letters | blanks) << 1 | if self.blanks_run { others } else { 0 };
+        let asked = inside & !1 & !sure & !never;
+        let apart = match high == 0 {
+            true => self.apart_in_ascii(window, asked),
+            false => self.apart_anywhere(view, asked, !block.continuing()),
+        };
+        // No bit where the whole window is inside.
+        sure | apart | inside.wrapping_add(1)
+    }
+
+    /// The places among `asked` where characters meet that are not joined, in a window of ASCII.
+    #[inline(always)]
+    fn apart_in_ascii(&self, window: &[u8; WIDTH], mut asked: u64) -> u64 {
+        let code = |at: usize| match window[at & (WIDTH - 1)] {
+            b' ' => NEAR_BLANK,
+            // Not a bit of what is behind the part of the window that is asked for.
+            byte => byte & 0x7F,
+        };
+        let mut cuts = 0;
         while asked != 0 {
             let at = asked.trailing_zeros() as usize;
             asked &= asked - 1;
-            let code = |at: usize| match window[at & (WIDTH - 1)] {
-                b' ' => NEAR_BLANK,
-                byte => byte,
-            };
             let apart = !self.near_joined(code(at.wrapping_sub(1)), code(at));
             cuts |= u64::from(apart) << (at & (WIDTH - 1));
+        }
+        cuts
+    }
+
+    /// The same in any window, of which `starts` are the bytes that begin a character.
+    #[inline(never)]
+    fn apart_anywhere(&self, view: &[u8; VIEW], asked: u64, starts: u64) -> u64 {
+        let code = |at: usize| {
+            let bytes = view.get(at & (WIDTH - 1)..).and_then(<[u8]>::first_chunk);
+            match decode_four(bytes.copied().unwrap_or_default()).0 {
+                SPACE => BLANK_CODE,
+                code => code,
+            }
+        };
+        let (mut asked, mut cuts) = (asked & starts, 0);
+        let (mut last, mut left) = (WIDTH, 0);
+        while asked != 0 {
+            let at = asked.trailing_zeros() as usize;
+            asked &= asked - 1;
+            let before = WIDTH - 1 - (starts & !(u64::MAX << at)).leading_zeros() as usize % WIDTH;
+            if before != last {
+                left = code(before);
+            }
+            let right = code(at);
+            cuts |= u64::from(!self.are_joined(left, right)) << at;
+            (last, left) = (at, right);
         }
         cuts
     }
@@ -238,12 +304,10 @@ fn near(code: u32) -> u8 {
     }
 }
 
-#[inline]
-fn place(left: u32, right: u32) -> (usize, u64) {
+#[inline(always)]
+fn place(left: u32, right: u32, shift: u32) -> (usize, u64) {
     let pair = u64::from(left) << 32 | u64::from(right);
-    let mixed =
-        pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ pair.wrapping_mul(0xC2B2_AE3D).rotate_left(17);
-    let bit = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - BITS);
+    let bit = pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
     ((bit >> 6) as usize, 1 << (bit & 63))
 }
 
@@ -251,7 +315,7 @@ fn place(left: u32, right: u32) -> (usize, u64) {
 mod tests {
     use super::*;
     use crate::definition::Merge;
-    use crate::model::bpe::Bpe;
+    use crate::model::bpe::{Bpe, Reading};
     use crate::oracle::random::Random;
     use crate::vocab::Vocab;
 
@@ -297,7 +361,7 @@ mod tests {
         for round in 0..600 {
             let definition = definition(&mut random, round % 2 == 0);
             let joins = Joins::new(&definition).unwrap();
-            let bpe = Bpe::new(definition, false);
+            let bpe = Bpe::new(definition, Reading::Characters);
             let mut scratch = bpe.scratch();
             for _ in 0..20 {
                 let text: String = (0..random.below(60)).map(|_| *random.pick(&alphabet)).collect();

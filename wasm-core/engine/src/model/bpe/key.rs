@@ -13,6 +13,9 @@ pub struct Key(Wide);
 /// How many bytes behind the start of a piece are looked at.
 pub const REACH: usize = 16;
 
+/// No piece has this in place of its length.
+const TOKEN_LENGTH: u64 = MAX_KEY as u64 + 2;
+
 impl Key {
     /// Of `text[start..start + len]`.
     #[inline(always)]
@@ -28,6 +31,19 @@ impl Key {
     pub fn of_window(window: &[u8; REACH], len: usize) -> Self {
         let (kept, last) = if len > MAX_KEY { (0, MAX_KEY + 1) } else { (len, len) };
         Self(Wide::load(window).first_bytes(kept as u8).with_last_byte(last as u8))
+    }
+
+    /// Of a token that stands in the text as itself: of no piece.
+    #[inline(always)]
+    pub fn of_token(id: u32) -> Self {
+        Self(Wide::new(id.into(), TOKEN_LENGTH << 56))
+    }
+
+    /// Whose key it is, if that is a token.
+    #[inline(always)]
+    pub fn token(self) -> Option<u32> {
+        let (low, high) = self.0.words();
+        (high >> 56 == TOKEN_LENGTH).then_some(low as u32)
     }
 
     #[cold]

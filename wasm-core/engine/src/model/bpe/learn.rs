@@ -1,4 +1,4 @@
-//! What a byte-level vocabulary says about itself, learned once by encoding every token's text.
+//! What a vocabulary says about itself, learned once by encoding every token's text.
 //!
 //! **Which merges can happen.** Files of the newer kind list every pair that makes a token, several
 //! for each. Only one of them is ever applied: when two neighbours merge into a token, nothing has
@@ -12,9 +12,12 @@
 
 use super::bytes::ByteUnits;
 use super::cache::PieceCache;
+use super::joins::BLANK;
 use super::key::{Key, MAX_KEY};
 use super::merge::Merger;
 use super::pairs::{PairTable, NONE};
+use super::parts::merge_symbols;
+use super::units::Units;
 use crate::definition::Merge;
 use crate::split::byte_level::byte_of_char;
 use crate::vocab::Vocab;
@@ -34,8 +37,8 @@ pub struct Learned {
     pub known: Vec<(Key, u32)>,
 }
 
-/// Leaves only the merges that can happen in `merges` and `pairs`, whose ranks are still places in
-/// `merges`.
+/// Of a byte-level vocabulary. Leaves only the merges that can happen in `merges` and `pairs`, whose
+/// ranks are still places in `merges`.
 pub fn learn(
     vocab: &Vocab,
     merges: &mut Vec<Merge>,
@@ -43,22 +46,69 @@ pub fn learn(
     bytes: &mut ByteUnits,
     ignore_merges: bool,
 ) -> Learned {
-    let mut learned = Learned::default();
     let mut merger = Merger::default();
-    let mut happens = vec![false; merges.len()];
+    let encode = |text: &str, piece: &mut Vec<u8>, ids: &mut Vec<u32>| {
+        let mut chars = text.chars();
+        piece.extend(chars.by_ref().map_while(byte_of_char));
+        if chars.next().is_some() || piece.len() != text.chars().count() {
+            return None;
+        }
+        Some(bytes.merge(pairs, &mut merger, piece, ids))
+    };
+    let (learned, happens) = learn_texts(vocab, merges.len(), ignore_merges, encode);
+    if leave_out(vocab, merges, pairs, &happens) {
+        bytes.rank_first_round(pairs);
+    }
+    learned
+}
+
+/// The same of a vocabulary of characters, each of which has symbols of its own, whatever its
+/// neighbours are. Pieces are learned as they are read: with spaces for blanks.
+pub fn learn_spaced(
+    vocab: &Vocab,
+    merges: &mut Vec<Merge>,
+    pairs: &mut PairTable,
+    units: &Units,
+) -> Learned {
+    let (mut merger, mut symbols) = (Merger::default(), Vec::new());
+    let encode = |text: &str, piece: &mut Vec<u8>, ids: &mut Vec<u32>| {
+        if text.contains(' ') {
+            return None;
+        }
+        for (n, word) in text.split(BLANK).enumerate() {
+            if n > 0 {
+                piece.push(b' ');
+            }
+            piece.extend_from_slice(word.as_bytes());
+        }
+        units.symbols(vocab, text, &mut symbols);
+        Some(merge_symbols(pairs, &mut merger, &symbols, ids))
+    };
+    let (learned, happens) = learn_texts(vocab, merges.len(), false, encode);
+    leave_out(vocab, merges, pairs, &happens);
+    learned
+}
+
+/// `encode(text, piece, ids)`: the text of a token as a piece, its ids, and the place of the merge
+/// that came last. `None`: no piece is this text. Answers also which merges happen.
+fn learn_texts(
+    vocab: &Vocab,
+    merges: usize,
+    ignore_merges: bool,
+    mut encode: impl FnMut(&str, &mut Vec<u8>, &mut Vec<u32>) -> Option<u32>,
+) -> (Learned, Vec<bool>) {
+    let mut learned = Learned::default();
+    let mut happens = vec![false; merges];
     let (mut ids, mut piece) = (Vec::new(), Vec::new());
     let mut entries: Vec<(&str, u32)> = vocab.iter().collect();
     // Small ids are the frequent tokens: they come last and win a conflict in the cache.
     entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.1));
     for (text, id) in entries {
         piece.clear();
-        let mut chars = text.chars();
-        piece.extend(chars.by_ref().map_while(byte_of_char));
-        if piece.is_empty() || chars.next().is_some() || piece.len() != text.chars().count() {
-            continue;
-        }
         ids.clear();
-        let last = bytes.merge(pairs, &mut merger, &piece, &mut ids);
+        let Some(last) = encode(text, &mut piece, &mut ids).filter(|_| !piece.is_empty()) else {
+            continue;
+        };
         if ids.len() == 1 && last != NONE {
             if let Some(place) = happens.get_mut(last as usize) {
                 *place = true;
@@ -77,16 +127,26 @@ pub fn learn(
             learned.seed.seed(key, ids);
         }
     }
-    if texts_are_told_apart_by_id(vocab) {
+    (learned, happens)
+}
+
+/// Leaves out what never happens, unless that cannot be known; says whether it did.
+fn leave_out(
+    vocab: &Vocab,
+    merges: &mut Vec<Merge>,
+    pairs: &mut PairTable,
+    happens: &[bool],
+) -> bool {
+    let knows = texts_are_told_apart_by_id(vocab);
+    if knows {
         let mut rank = 0;
         merges.retain(|_| {
             rank += 1;
             happens.get(rank - 1).copied().unwrap_or(true)
         });
         *pairs = PairTable::new(merges);
-        bytes.rank_first_round(pairs);
     }
-    learned
+    knows
 }
 
 /// Merges know their parts by id, so the argument above needs one text for each.

@@ -96,6 +96,9 @@ impl Missed {
         let (mut opened, mut gone_far, mut touched) = (0, 0, 0);
         for ((way, miss), place) in self.ways.iter_mut().zip(misses).zip(0..) {
             let key = batch.key(miss.at());
+            if key.token().is_some() {
+                continue;
+            }
             if key.length() <= MAX_KEY {
                 if !key.is_short_ascii() {
                     continue;
@@ -214,8 +217,8 @@ impl Missed {
         let before = out.len();
         match self.ways.get(place).copied().unwrap_or_default() {
             Way::Here(answer) => {
-                let count = answer.last_lane() as usize;
-                out.extend(answer.lanes().into_iter().take(count));
+                out.extend_from_slice(&answer.lanes());
+                out.truncate(before + answer.last_lane() as usize);
             }
             Way::Kept(from, to) => {
                 out.extend_from_slice(self.kept.get(from..to).unwrap_or_default());

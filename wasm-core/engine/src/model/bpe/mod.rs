@@ -44,6 +44,17 @@ use segments::Segments;
 use strays::Strays;
 use units::{Symbol, Units};
 
+/// How pieces reach the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// As they are.
+    Characters,
+    /// With spaces that stand for blanks, if the model can do with that.
+    Spaced,
+    /// In the byte alphabet.
+    Bytes,
+}
+
 #[derive(Debug)]
 pub struct Bpe {
     pub vocab: Vocab,
@@ -52,6 +63,8 @@ pub struct Bpe {
     /// `None` where single bytes are missing from the vocabulary, so that the way of bytes would
     /// have to know about unknown ones.
     bytes: Option<ByteUnits>,
+    /// The same for parts that are ASCII, where spaces stand for blanks.
+    ascii: Option<ByteUnits>,
     known: Known,
     /// `None` where all pieces are merged from bytes.
     atoms: Option<CharAtoms>,
@@ -75,24 +88,23 @@ pub struct BpeScratch {
 }
 
 impl Bpe {
-    /// `byte_level`: pieces reach the model spelled in the byte alphabet.
-    pub fn new(definition: Definition, byte_level: bool) -> Self {
+    pub fn new(definition: Definition, reading: Reading) -> Self {
         let pairs = PairTable::ranked(&definition.merges);
-        Self::with_pairs(definition, byte_level, pairs)
+        Self::with_pairs(definition, reading, pairs)
     }
 
     /// Over characters, with a rank for each merge that others may share if they make the same.
     pub fn with_ranks(definition: Definition, ranks: &[u32]) -> Self {
         let pairs = PairTable::shared(&definition.merges, ranks);
-        Self::with_pairs(definition, false, pairs)
+        Self::with_pairs(definition, Reading::Characters, pairs)
     }
 
-    fn with_pairs(definition: Definition, byte_level: bool, mut pairs: PairTable) -> Self {
+    fn with_pairs(definition: Definition, reading: Reading, mut pairs: PairTable) -> Self {
         let units = Units::new(&definition);
         let decorated =
             definition.continuing_subword_prefix.as_ref().is_some_and(|p| !p.is_empty())
                 || definition.end_of_word_suffix.as_ref().is_some_and(|s| !s.is_empty());
-        let mut bytes = match byte_level && !decorated {
+        let mut bytes = match reading == Reading::Bytes && !decorated {
             true => ByteUnits::new(&definition.vocab, &pairs),
             false => None,
         };
@@ -100,6 +112,9 @@ impl Bpe {
         let Definition { vocab, mut merges, ignore_merges, .. } = definition;
         let Learned { seed, mut strays, known } = match &mut bytes {
             Some(bytes) => learn::learn(&vocab, &mut merges, &mut pairs, bytes, ignore_merges),
+            None if joins.is_some() && reading == Reading::Spaced => {
+                learn::learn_spaced(&vocab, &mut merges, &mut pairs, &units)
+            }
             None if joins.is_some() => Learned::default(),
             None => Learned { seed: PieceCache::none(), ..Learned::default() },
         };
@@ -107,7 +122,11 @@ impl Bpe {
         strays.retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
         let strays = Strays::new(strays);
         let atoms = bytes.as_ref().and_then(|bytes| CharAtoms::new(&vocab, &merges, &pairs, bytes));
-        Self { vocab, pairs, units, bytes, known, atoms, strays, joins, ignore_merges, seed }
+        let ascii = match joins.is_some() && reading == Reading::Spaced {
+            true => ByteUnits::of_ascii(&vocab, &units, &pairs),
+            false => None,
+        };
+        Self { vocab, pairs, units, bytes, ascii, known, atoms, strays, joins, ignore_merges, seed }
     }
 
     pub fn scratch(&self) -> BpeScratch {

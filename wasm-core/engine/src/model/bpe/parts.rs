@@ -1,12 +1,18 @@
 //! The way of parts: text of a vocabulary of characters, cut where nothing joins (see
 //! [`super::joins`]), each part looked up in the cache and merged only if it is not there.
 
+use super::batch::{Batch, VIEW};
+use super::bytes::padded;
+use super::cache::PieceCache;
 use super::joins::{Joins, BLANK};
 use super::key::Key;
 use super::merge::{fits_short, Merger, Short};
+use super::missed::Missed;
 use super::pairs::PairTable;
 use super::units::Symbol;
+use super::wide::Wide;
 use super::{Bpe, BpeScratch};
+use std::ops::Range;
 
 impl Bpe {
     /// Whether texts may be cut into parts.
@@ -35,24 +41,82 @@ impl Bpe {
         leads: bool,
         out: &mut Vec<u32>,
     ) {
+        self.begin_stretches(scratch);
+        self.queue_stretch(scratch, text, 0..text.len(), leads, out);
+        self.settle_stretches(scratch, text, out);
+    }
+
+    /// To be called before any stretch is queued.
+    pub fn begin_stretches(&self, scratch: &mut BpeScratch) {
+        scratch.batch.clear();
+    }
+
+    /// Queues a stretch of such a text: lines are short where a file has line breaks for tokens, and
+    /// a batch of one line is not worth looking up together. To be followed by
+    /// [`Self::settle_stretches`].
+    pub fn queue_stretch(
+        &self,
+        scratch: &mut BpeScratch,
+        text: &str,
+        range: Range<usize>,
+        leads: bool,
+        out: &mut Vec<u32>,
+    ) {
         let Some(joins) = &self.joins else { return };
-        let mut rest = text;
+        let mut start = range.start;
         if leads {
             // Written out, since the text has not got the blank that its first part begins with.
-            let (first, behind) = text.split_at(joins.first_spaced_part(text));
+            let stretch = text.get(range.clone()).unwrap_or_default();
+            let first = stretch.get(..joins.first_spaced_part(stretch)).unwrap_or_default();
+            start += first.len();
             let first: String = [BLANK].into_iter().chain(first.chars()).collect();
-            rest = behind;
-            scratch.batch.clear();
-            joins.spaced_parts(&first, |start, end| {
-                self.queue_part::<true>(scratch, &first, start, end, out);
-            });
-            self.settle_parts::<true>(scratch, &first, out);
+            self.settle_stretches(scratch, text, out);
+            self.queue_spaced(joins, scratch, &first, 0..first.len(), out);
+            self.settle_stretches(scratch, &first, out);
         }
-        scratch.batch.clear();
-        joins.spaced_parts(rest, |start, end| {
-            self.queue_part::<true>(scratch, rest, start, end, out);
-        });
-        self.settle_parts::<true>(scratch, rest, out);
+        self.queue_spaced(joins, scratch, text, start..range.end, out);
+    }
+
+    /// Queues a token that stands between two stretches.
+    pub fn queue_token(&self, scratch: &mut BpeScratch, text: &str, id: u32, out: &mut Vec<u32>) {
+        scratch.batch.push_token(id);
+        if scratch.batch.is_full() {
+            self.settle_stretches(scratch, text, out);
+        }
+    }
+
+    /// Appends the ids of all that was queued.
+    pub fn settle_stretches(&self, scratch: &mut BpeScratch, text: &str, out: &mut Vec<u32>) {
+        self.settle_parts::<true>(scratch, text, out);
+    }
+
+    #[inline(always)]
+    fn queue_spaced(
+        &self,
+        joins: &Joins,
+        scratch: &mut BpeScratch,
+        text: &str,
+        range: Range<usize>,
+        out: &mut Vec<u32>,
+    ) {
+        let (bytes, mut start) = (text.as_bytes(), range.start);
+        while start < range.end {
+            let rest = bytes.get(start..).unwrap_or_default();
+            let length = range.end - start;
+            let end = match rest.first_chunk() {
+                Some(view) => queue_window(joins, &mut scratch.batch, view, start, length),
+                None => queue_window(joins, &mut scratch.batch, &padded(rest), start, length),
+            };
+            if scratch.batch.is_full() {
+                self.settle_parts::<true>(scratch, text, out);
+            }
+            start = match end > start {
+                true => end,
+                false => joins.spaced_parts(bytes, start..range.end, |start, end| {
+                    self.queue_part::<true>(scratch, text, start, end, out);
+                }),
+            };
+        }
     }
 
     #[inline(always)]
@@ -77,51 +141,111 @@ impl Bpe {
         text: &str,
         out: &mut Vec<u32>,
     ) {
-        let BpeScratch { merger, symbols, cache, batch, .. } = scratch;
+        let BpeScratch { merger, symbols, cache, batch, missed, .. } = scratch;
         batch.look_up(cache);
         let mut copied = 0;
-        for miss in batch.misses() {
-            batch.append_ids(copied, miss.filled(), out);
-            copied = miss.filled();
-            let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
-            let part = text.get(start..end).unwrap_or_default();
-            if cache.recall(key, part.as_bytes(), out) {
-                continue;
+        let ascii = self.ascii.as_ref().filter(|_| SPACED);
+        for misses in batch.misses().chunks(Missed::ROOM) {
+            if let Some(ascii) = ascii {
+                missed.prepare(self, ascii, cache, batch, text.as_bytes(), misses);
             }
-            let before = out.len();
-            match SPACED && part.contains(' ') {
-                true => self.units.symbols(&self.vocab, &with_blanks(part), symbols),
-                false => self.units.symbols(&self.vocab, part, symbols),
+            for (n, miss) in misses.iter().enumerate() {
+                batch.append_ids(copied, miss.filled(), out);
+                copied = miss.filled();
+                let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
+                if let Some(id) = key.token() {
+                    out.push(id);
+                    cache.insert_answer(key, Wide::load_lanes(&[id, 0, 0, 1]));
+                    continue;
+                }
+                let part = text.get(start..end).unwrap_or_default();
+                if ascii.is_some() && missed.take(n, cache, key, part.as_bytes(), out) {
+                    continue;
+                }
+                let working = (&mut *merger, &mut *symbols, &mut *cache);
+                self.encode_missed_part::<SPACED>(working, key, part, out);
             }
-            self.merge_part(merger, symbols, out);
-            cache.remember(key, part.as_bytes(), out.get(before..).unwrap_or_default());
         }
         batch.append_ids(copied, batch.filled(), out);
         batch.clear();
     }
 
-    #[inline(always)]
-    fn merge_part(&self, merger: &mut Merger, symbols: &[Symbol], out: &mut Vec<u32>) {
-        match symbols.len() {
-            0..16 if fits_short(&self.pairs) => merge_short::<16>(&self.pairs, symbols, out),
-            16..32 if fits_short(&self.pairs) => merge_short::<32>(&self.pairs, symbols, out),
-            _ => {
-                merger.ids.clear();
-                merger.ids.extend(symbols.iter().map(|symbol| symbol.id));
-                merger.run(&self.pairs);
-                out.extend_from_slice(&merger.ids);
+    /// A part that the first table does not know, or that is too long for it.
+    #[inline(never)]
+    fn encode_missed_part<const SPACED: bool>(
+        &self,
+        (merger, symbols, cache): (&mut Merger, &mut Vec<Symbol>, &mut PieceCache),
+        key: Key,
+        part: &str,
+        out: &mut Vec<u32>,
+    ) {
+        if cache.recall(key, part.as_bytes(), out) {
+            return;
+        }
+        let before = out.len();
+        match self.whole(key, part.as_bytes()).filter(|_| SPACED) {
+            Some(id) => out.push(id),
+            None => {
+                match SPACED && part.contains(' ') {
+                    true => self.units.symbols(&self.vocab, &with_blanks(part), symbols),
+                    false => self.units.symbols(&self.vocab, part, symbols),
+                }
+                merge_symbols(&self.pairs, merger, symbols, out);
             }
         }
+        cache.remember(key, part.as_bytes(), out.get(before..).unwrap_or_default());
+    }
+}
+
+/// Appends the ids of some symbols; answers the rank of the last merge.
+#[inline(always)]
+pub fn merge_symbols(
+    pairs: &PairTable,
+    merger: &mut Merger,
+    symbols: &[Symbol],
+    out: &mut Vec<u32>,
+) -> u32 {
+    match symbols.len() {
+        0..16 if fits_short(pairs) => merge_short::<16>(pairs, symbols, out),
+        16..32 if fits_short(pairs) => merge_short::<32>(pairs, symbols, out),
+        _ => {
+            merger.ids.clear();
+            merger.ids.extend(symbols.iter().map(|symbol| symbol.id));
+            merger.run(pairs);
+            out.extend_from_slice(&merger.ids);
+            merger.last_rank
+        }
+    }
+}
+
+/// Queues the parts in the window at the start of `view`, which is at `base` of the text, `length`
+/// bytes before the end of the stretch; answers where they end.
+#[inline(always)]
+fn queue_window(
+    joins: &Joins,
+    batch: &mut Batch,
+    view: &[u8; VIEW],
+    base: usize,
+    length: usize,
+) -> usize {
+    match joins.cuts(view, length) {
+        0 => base,
+        cuts => batch.push_window(view, cuts, base),
     }
 }
 
 /// Symbols of a part that is as short as most of them.
 #[inline(always)]
-fn merge_short<const LANES: usize>(pairs: &PairTable, symbols: &[Symbol], out: &mut Vec<u32>) {
+fn merge_short<const LANES: usize>(
+    pairs: &PairTable,
+    symbols: &[Symbol],
+    out: &mut Vec<u32>,
+) -> u32 {
     let ids = symbols.iter().map(|symbol| symbol.id);
     let mut short = Short::<LANES>::new(ids, |left, right, _| pairs.rank(left, right));
-    short.merge(pairs);
+    let last = short.merge(pairs);
     short.for_each(|id, _| out.push(id));
+    last
 }
 
 /// What the normalizer would have made of it.
@@ -132,7 +256,7 @@ fn with_blanks(part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::definition::{Bpe as Definition, Merge};
-    use crate::model::bpe::Bpe;
+    use crate::model::bpe::{Bpe, Reading};
     use crate::oracle::random::Random;
     use crate::vocab::Vocab;
 
@@ -182,7 +306,7 @@ mod tests {
         let mut random = Random::new(23);
         let mut parts = 0;
         for round in 0..300 {
-            let bpe = Bpe::new(definition(&mut random), false);
+            let bpe = Bpe::new(definition(&mut random), Reading::Spaced);
             let joins = bpe.joins.as_ref().unwrap();
             let mut scratch = bpe.scratch();
             for _ in 0..40 {
@@ -206,9 +330,45 @@ mod tests {
                     let expected: Vec<u32> = tokens.iter().map(|token| token.id).collect();
                     assert_eq!(ids, expected, "{text:?} {leads}");
                 }
-                joins.spaced_parts(&text, |_, _| parts += 1);
+                joins.parts(&text.replace(' ', "▁"), |_, _| parts += 1);
             }
         }
         assert!(parts > 200_000, "{parts}");
+    }
+
+    /// Stretches and the tokens between them in one queue, against one stretch after the other.
+    #[test]
+    fn stretches_are_encoded_together() {
+        const TEXTS: [&str; 10] = ["a", "b", " ", " ", "Z", "z", "é", "你", ".", "\n"];
+        let mut random = Random::new(29);
+        let mut tokens = 0;
+        for _ in 0..60 {
+            let bpe = Bpe::new(definition(&mut random), Reading::Spaced);
+            let (mut together, mut alone) = (bpe.scratch(), bpe.scratch());
+            for _ in 0..20 {
+                let (mut text, mut ends) = (String::new(), Vec::new());
+                for _ in 0..random.below(60) {
+                    let kinds = 1 + random.below(TEXTS.len());
+                    (0..random.below(60)).for_each(|_| text.push_str(TEXTS[random.below(kinds)]));
+                    ends.push(text.len());
+                }
+                let (mut ids, mut expected, mut start) = (Vec::new(), Vec::new(), 0);
+                bpe.begin_stretches(&mut together);
+                for end in ends {
+                    let (leads, token) = (random.below(9) == 0, random.below(5) as u32);
+                    bpe.queue_stretch(&mut together, &text, start..end, leads, &mut ids);
+                    bpe.spaced_ids(&mut alone, &text[start..end], leads, &mut expected);
+                    if token < 4 {
+                        bpe.queue_token(&mut together, &text, token, &mut ids);
+                        expected.push(token);
+                        tokens += 1;
+                    }
+                    start = end;
+                }
+                bpe.settle_stretches(&mut together, &text, &mut ids);
+                assert_eq!(ids, expected, "{text:?}");
+            }
+        }
+        assert!(tokens > 10_000, "{tokens}");
     }
 }

@@ -322,10 +322,16 @@ fn merge_atoms(pairs: &PairTable, merger: &mut Merger, ids: &[u32], out: &mut Ve
 /// The character at some place, as its code point and its length.
 #[inline(always)]
 pub fn decode(text: &[u8], at: usize) -> (u32, usize) {
-    let bytes = match text.get(at..).and_then(<[u8]>::first_chunk::<4>) {
-        Some(bytes) => u32::from_le_bytes(*bytes),
-        None => near_the_end(text, at),
-    };
+    decode_four(match text.get(at..).and_then(<[u8]>::first_chunk::<4>) {
+        Some(bytes) => *bytes,
+        None => near_the_end(text, at).to_le_bytes(),
+    })
+}
+
+/// The character that four bytes begin with.
+#[inline(always)]
+pub fn decode_four(bytes: [u8; 4]) -> (u32, usize) {
+    let bytes = u32::from_le_bytes(bytes);
     let tail = |n: u32| bytes >> (8 * n) & 0x3F;
     match bytes as u8 {
         0..0x80 => (bytes & 0x7F, 1),
@@ -344,7 +350,7 @@ fn near_the_end(text: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use crate::definition::{Bpe as Definition, Merge};
-    use crate::model::bpe::Bpe;
+    use crate::model::bpe::{Bpe, Reading};
     use crate::oracle::bpe::merge_slowly;
     use crate::oracle::random::Random;
     use crate::split::byte_level::CHAR_OF_BYTE;
@@ -403,7 +409,7 @@ mod tests {
             continuing_subword_prefix: None,
             end_of_word_suffix: None,
         };
-        (Bpe::new(definition, true), merges)
+        (Bpe::new(definition, Reading::Bytes), merges)
     }
 
     /// From characters, from bytes by table, from bytes by definition.

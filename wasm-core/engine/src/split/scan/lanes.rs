@@ -72,6 +72,13 @@ mod simd {
         pub fn high(self) -> u64 {
             self.mask(|bytes| bytes)
         }
+
+        /// The bytes that go on with a character.
+        #[inline(always)]
+        pub fn continuing(self) -> u64 {
+            let leads = i8x16_splat(0xC0_u8 as i8);
+            self.mask(|bytes| i8x16_lt(bytes, leads))
+        }
     }
 }
 
@@ -144,6 +151,12 @@ mod words {
         pub fn high(self) -> u64 {
             self.mask(|word| word)
         }
+
+        /// The bytes that go on with a character.
+        #[inline(always)]
+        pub fn continuing(self) -> u64 {
+            self.mask(|word| word & !(word << 1))
+        }
     }
 }
 
@@ -163,6 +176,7 @@ mod tests {
             };
             let block = Block::load(&bytes);
             assert_eq!(block.high(), obvious(&|b| b >= 0x80));
+            assert_eq!(block.continuing(), obvious(&|b| (0x80..0xC0).contains(&b)));
             assert_eq!(block.is_ascii(), bytes.is_ascii());
             let mut ascii = bytes.map(|byte| byte & 0x7F);
             assert!(Block::load(&ascii).is_ascii());
