@@ -124,7 +124,7 @@ class Tokenizer(ChatMethods):
         are text. See docs/special-tokens.md.
         `threads`: with how many threads a large text is done, at most; see docs/threads.md.
         """
-        if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
+        if pair is not None or not isinstance(text, str):
             check_text(text, pair)
         special_is_text = False
         if special != "all":

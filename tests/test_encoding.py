@@ -12,7 +12,7 @@ import pytest
 import small
 
 import pywasmtok
-from pywasmtok import Encoding
+from pywasmtok import Encoding, EncodingBatch
 
 
 @pytest.fixture(params=["core", "hf"])
@@ -71,6 +71,18 @@ def test_numpy_does_not_copy(encoding: Encoding) -> None:
     assert np.array(encoding).flags.writeable
     with pytest.raises(ValueError, match="copy"):
         np.asarray(encoding, dtype=np.int64, copy=False)
+
+
+@pytest.mark.parametrize("largest", [0, 2**31 - 1, 2**31, 2**32 - 1])
+@pytest.mark.parametrize("count", [1, 255, 256, 1000])
+def test_lists_have_ids_of_any_size(encoding: Encoding, largest: int, count: int) -> None:
+    ids = [7] * (count - 1) + [largest]
+    data = array("I", ids).tobytes()
+    made = Encoding(data, encoding._source, "", None, False)
+    assert made.ids == made.buffer.tolist() == ids
+    bounds = array("I", [0, 1, count]).tobytes()
+    batch = EncodingBatch(data, bounds, encoding._source, ["a", "b"], False)
+    assert batch.ids == [ids[:1], ids[1:]]
 
 
 def test_details(encoding: Encoding) -> None:

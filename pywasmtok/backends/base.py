@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ..encoding import Encoding, EncodingBatch
@@ -26,6 +26,10 @@ class Backend(ABC):
     """Encodes and decodes for one tokenizer file. Thread-safe; every error is a TokenizerError."""
 
     name: ClassVar[str]
+
+    encode_ids: Callable[[str, bool, bool], bytes] | None = None
+    """The bytes of `encode`'s ids for one text, where they can be had alone. An encoding made of
+    them has details of this backend."""
 
     @abstractmethod
     def encode(

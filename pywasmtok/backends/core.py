@@ -32,7 +32,7 @@ class CoreBackend(Backend):
 
     def __init__(self, core: CoreTokenizer) -> None:
         self._core = core
-        self._encode_ids = core.encode_ids
+        self.encode_ids = core.encode_ids
 
     @classmethod
     def load(
@@ -101,7 +101,7 @@ class CoreBackend(Backend):
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
     ) -> Encoding:
         if pair is None:
-            data = self._encode_ids(text, add_special_tokens, special_is_text)
+            data = self._core.encode_ids(text, add_special_tokens, special_is_text)
         else:
             data = self._core.encode_pair_ids(text, pair, add_special_tokens, special_is_text)
         return Encoding(data, self, text, pair, add_special_tokens, special_is_text)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from .._locks import ForkSafeLock
-from ..encoding import Encoding, EncodingBatch
+from ..encoding import DetailSource, Encoding, EncodingBatch
 from ..errors import (
     BackendFailure,
     HostError,
@@ -30,6 +30,8 @@ __all__ = ["Hybrid", "reason_of", "with_second_refusal"]
 log = logging.getLogger("pywasmtok")
 
 T = TypeVar("T")
+
+_blank = object.__new__
 
 # The errors of a call that speak of the backend and not of what the caller gave it.
 _REFUSALS = (Unsupported, LimitExceeded, BackendFailure, HostError)
@@ -58,7 +60,9 @@ class Hybrid(Backend):
         self._fallback = fallback
         self._reason = reason
         self._source = source
-        self._encode = encoder.encode
+        self._encode_ids = encoder.encode_ids
+        # Only asked where there is `encode_ids`.
+        self._details = cast(DetailSource, encoder)
         self._refused: Counter[str] = Counter()
         self._lock = ForkSafeLock()
 
@@ -92,11 +96,35 @@ class Hybrid(Backend):
     def encode(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
     ) -> Encoding:
+        encode_ids = self._encode_ids
         try:
-            return self._encode(text, pair, add_special_tokens, special_is_text)
+            if pair is not None or encode_ids is None:
+                return self.encoder.encode(text, pair, add_special_tokens, special_is_text)
+            data = encode_ids(text, add_special_tokens, special_is_text)
         except _REFUSALS as error:
-            wanted = add_special_tokens, special_is_text
-            return self._instead(error, lambda other: other.encode(text, pair, *wanted))
+            return self._encode_instead(error, text, pair, add_special_tokens, special_is_text)
+        # What `Encoding(...)` does, written out: for a short prompt a call of a class, and the
+        # encoder's own method in between, would cost a tenth of the whole.
+        made = _blank(Encoding)
+        made._data = data
+        made._source = self._details
+        made._text = text
+        made._pair = None
+        made._special = add_special_tokens
+        made._names = special_is_text
+        made._list = None
+        made._details = None
+        return made
+
+    def _encode_instead(
+        self,
+        error: TokenizerError,
+        text: str,
+        pair: str | None,
+        *wanted: bool,
+    ) -> Encoding:
+        # Not in `encode`: a name that a closure needs is slower to read, in every call.
+        return self._instead(error, lambda other: other.encode(text, pair, *wanted))
 
     def encode_with(
         self,
