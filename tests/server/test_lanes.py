@@ -29,6 +29,7 @@ from pywasmtok.server.store import open_store
 from pywasmtok.tenants import TenantLimits
 from server.live import Connection, service_of, serving
 from server.serving import Server, served, until
+from tools.attack.place import workers_of
 
 pytestmark = pytest.mark.skipif(not is_possible(), reason="sockets of Linux")
 
@@ -265,26 +266,15 @@ def test_a_handshake_of_a_websocket_goes_along() -> None:
 # Processes.
 
 
-def _workers(server: Server) -> dict[int, int]:
-    """Their priorities."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                command = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if int(fields[1]) == server.process.pid and b"spawn_main" in command:
-                found[int(folder.name)] = int(fields[16])
-    return found
-
-
 def _long_worker(server: Server) -> int:
-    workers = _workers(server)
-    until(lambda: len({*_workers(server).values()}) == 2)
-    workers = _workers(server)
-    return max(workers, key=lambda worker: workers[worker])
+    """Known by its priority, which it has as soon as it has begun."""
+
+    def priorities() -> set[int]:
+        found = workers_of(server.process.pid)
+        return {os.getpriority(os.PRIO_PROCESS, worker) for worker in found}
+
+    until(lambda: len(priorities()) == 2)
+    return workers_of(server.process.pid)[-1]
 
 
 def _count(client: httpx.Client, text: str, **more: Any) -> int:
