@@ -22,7 +22,7 @@ from .keys import is_key, make_key, record_of
 from .lanes import LONG_STEPS_BACK, Lane
 from .link import linked
 from .opening import check_workers, open_service
-from .priority import step_back
+from .priority import keep_off, step_back
 
 if TYPE_CHECKING:
     import socket
@@ -302,6 +302,7 @@ def _worker(
     if listening is None:
         # Threads have what the one has that starts them.
         step_back(LONG_STEPS_BACK, gives_way=True)
+        keep_off(config["listen"]["workers"])
     try:
         service = open_service(msgspec.convert(config, Config), siblings=Path(siblings))
     except TokenizerError as error:

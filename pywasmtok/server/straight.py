@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_BYTES",
+    "Form",
     "NamedWay",
     "Screened",
     "Short",
@@ -44,6 +45,7 @@ _DIGITS: Final = 6
 
 _PREFIX: Final = "/api/v1/tokenizers/"
 _JSON: Final = frozenset((b"application/json", b"application/json; charset=utf-8"))
+_OCTETS: Final = b"application/octet-stream"
 _READ: Final = frozenset(
     (
         *(b"host", b"content-type", b"content-length", b"accept", b"authorization", b"x-api-key"),
@@ -72,6 +74,15 @@ class Short(NamedTuple):
     call: Callable[[], bytes]
     says_tokenizer: bool = False
     """Whether the answer has the digest in a header."""
+    media: bytes = b"application/json"
+    """Of the answer."""
+
+
+class Form(NamedTuple):
+    """In what a request comes, and its answer shall: JSON, or ids as bytes."""
+
+    takes_octets: bool = False
+    gives_octets: bool = False
 
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -87,6 +98,9 @@ class Screened(NamedTuple):
     trace: trace.Trace | None
 
 
+_AS_JSON: Final = Form()
+
+
 class Straight:
     def __init__(self, service: ServiceLike) -> None:
         from . import api, dialects
@@ -98,6 +112,7 @@ class Straight:
         self._local = Caller(LOCAL, admin=True)
         self._ways = dialects.ways(service)
         self._named_ways = api.ways(service)
+        self._last_words = frozenset(last for last, _ in self._named_ways)
 
     def screened(self, scope: Scope) -> Screened | None:
         """None: it goes the ordinary way."""
@@ -112,24 +127,22 @@ class Straight:
 
     def of_head(self, path: str, headers: Headers) -> Screened | None:
         """The same for a POST without a query, of which nothing is quoted in the path."""
-        way, name = self._ways.get(path), ""
-        named = None
+        way, name, last = self._ways.get(path), "", ""
         if way is None:
             if not path.startswith(_PREFIX):
                 return None
             name, _, last = path[len(_PREFIX) :].partition("/")
-            named = self._named_ways.get(last)
-            if named is None or not name:
+            if last not in self._last_words or not name:
                 return None
-        if self._is_off():
-            return None
-        found = self._heads(headers)
+        found = None if self._is_off() else self._heads(headers)
         if found is None:
             return None
-        caller, traced = found
+        caller, form, traced = found
         if way is not None:
-            return Screened(_reader(way, caller), caller, traced)
-        assert named is not None
+            return Screened(_reader(way, caller), caller, traced) if form == _AS_JSON else None
+        named = self._named_ways.get((last, form))
+        if named is None:
+            return None
         return Screened(_named_reader(named, caller, name), caller, traced)
 
     def _is_off(self) -> bool:
@@ -142,7 +155,7 @@ class Straight:
         good = key_id is None or self._service.keys.is_good(key_id)
         return good and not self._is_off()
 
-    def _heads(self, headers: Headers) -> tuple[Caller, trace.Trace | None] | None:
+    def _heads(self, headers: Headers) -> tuple[Caller, Form, trace.Trace | None] | None:
         said: dict[bytes, bytes] = {}
         for name, value in headers:
             if name in _READ:
@@ -152,16 +165,13 @@ class Straight:
             elif name not in _PASSED_OVER:
                 return None
         length = said.get(b"content-length", b"")
-        if (
-            len(length) > _DIGITS
-            or not length.isdigit()
-            or int(length) > self.most
-            or said.get(b"content-type", b"application/json") not in _JSON
-            or b"octet" in said.get(b"accept", b"")
-        ):
+        if len(length) > _DIGITS or not length.isdigit() or int(length) > self.most:
             return None
-        caller = self._caller(said)
-        return None if caller is None else (caller, trace.read(said.get(b"traceparent")))
+        form = _form(said.get(b"content-type", b"application/json"), said.get(b"accept", b""))
+        caller = None if form is None else self._caller(said)
+        if form is None or caller is None:
+            return None
+        return caller, form, trace.read(said.get(b"traceparent"))
 
     def _caller(self, said: dict[bytes, bytes]) -> Caller | None:
         """Only where nothing speaks against it; who is refused is refused elsewhere."""
@@ -175,6 +185,17 @@ class Straight:
         if found.tenant is None:
             return Caller(PUBLIC, admin=True, key_id=found.id)
         return Caller(found.tenant, key_id=found.id)
+
+
+def _form(content_type: bytes, accept: bytes) -> Form | None:
+    """None: it has to be read with more care."""
+    takes_octets = content_type == _OCTETS
+    if not takes_octets and content_type not in _JSON:
+        return None
+    gives_octets = accept == _OCTETS
+    if not gives_octets and b"octet" in accept:
+        return None
+    return Form(takes_octets, gives_octets)
 
 
 def key_of(said: dict[bytes, bytes]) -> str:
@@ -238,7 +259,7 @@ def again(body: bytes, receive: Receive) -> Receive:
 
 
 def head_of(short: Short, answer: bytes) -> list[tuple[bytes, bytes]]:
-    rest = [(b"content-length", b"%d" % len(answer)), (b"content-type", b"application/json")]
+    rest = [(b"content-length", b"%d" % len(answer)), (b"content-type", short.media)]
     if not short.says_tokenizer:
         return rest
     return [(b"x-tokenizer", short.served.digest.encode()), (b"vary", b"accept"), *rest]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -169,6 +170,11 @@ EACH: list[tuple[str, Any]] = [
     (f"{API}decode", {"ids": [266, 65]}),
     (f"{API}count", {"text": "Hello"}),
 ]
+OCTETS = b"application/octet-stream"
+AS_BYTES: list[bytes] = [
+    sent((f"{API}encode", {"text": "naïve"}), b"Accept: " + OCTETS),
+    sent((f"{API}decode", struct.pack("<2I", 266, 65))).replace(b"application/json", OCTETS),
+]
 ODD: list[bytes] = [
     sent(PLAIN, b"Connection: keep-alive", b"User-Agent: x", b"Accept: */*"),
     sent(PLAIN, b"Expect: 100-continue"),
@@ -211,6 +217,13 @@ LAST_ODD: list[bytes] = [
 @pytest.mark.parametrize("asked", EACH, ids=lambda asked: asked[0])
 def test_what_is_short_is_answered_at_once(both: Both, asked: tuple[str, Any]) -> None:
     answers, direct = both.agree(sent(asked), LAST)
+    assert direct == 1
+    assert answers.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("asked", AS_BYTES)
+def test_so_are_ids_as_bytes(both: Both, asked: bytes) -> None:
+    answers, direct = both.agree(asked, LAST)
     assert direct == 1
     assert answers.startswith(b"HTTP/1.1 200 OK\r\n")
 
@@ -457,7 +470,7 @@ def test_a_server_that_drains_refuses(both: Both) -> None:
 
 def test_who_does_not_read_is_dropped() -> None:
     asked = sent(("/tokenize", {"inputs": "a b " * 4000}))
-    with both_of(bounds=Bounds(header_seconds=0.5)) as both:
+    with both_of(bounds=Bounds(header_seconds=1.5)) as both:
         with Connection(both.ports[0]) as connection:
             # Sending fails once the connection is gone.
             while connection.send(asked):

@@ -316,6 +316,22 @@ def test_short_requests_do_not_need_the_process_of_the_long_ones(
     assert two_kinds.process.wait(120) == 0
 
 
+def test_the_process_of_the_long_ones_keeps_off_a_processor(two_kinds: Server) -> None:
+    there = os.sched_getaffinity(0)
+    if len(there) < 2:
+        pytest.skip("there is one processor for all")
+    long = _long_worker(two_kinds)
+    until(lambda: os.sched_getaffinity(long) == there - {min(there)})
+    (short,) = set(workers_of(two_kinds.process.pid)) - {long}
+    assert os.sched_getaffinity(short) == there
+    # Those that compute, too.
+    with httpx.Client(base_url=two_kinds.address, timeout=60) as client:
+        _count(client, LONG)
+    # One thread, which waits for the end of its parent, is older.
+    seen = [os.sched_getaffinity(int(number)) for number in os.listdir(f"/proc/{long}/task")]
+    assert seen.count(there) <= 1
+
+
 def test_what_one_process_has_changed_the_other_knows_at_once(two_kinds: Server) -> None:
     demo = bytes(create_tokenizer("builtin:demo").made_of[0])
     _long_worker(two_kinds)

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from pywasmtok.server.priority import step_back
+from pywasmtok.server.priority import keep_off, step_back
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority here")
 
@@ -42,3 +42,23 @@ def test_who_gives_way_has_longer_slices_and_the_same_priority() -> None:
     if release < (6, 12):
         pytest.skip("this kernel has the same slices for all")
     assert asked == 0.008 > usual
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000])
+def test_who_keeps_off_leaves_the_first_and_has_one_in_any_case(count: int) -> None:
+    before = os.sched_getaffinity(0)
+    found: list[set[int]] = []
+
+    def look() -> None:
+        keep_off(count)
+        # What it starts keeps off, too.
+        inner = threading.Thread(target=lambda: found.append(os.sched_getaffinity(0)))
+        inner.start()
+        inner.join()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    left = sorted(before)[count:] or [max(before)]
+    assert found == [set(left)]
+    assert os.sched_getaffinity(0) == before

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -188,6 +189,70 @@ def test_golden_pairs_are_answered_alike(both: Both, name: str) -> None:
 def test_short_requests_go_straight(both: Both, path: str, body: Any) -> None:
     for text in (json.dumps(body), json.dumps(body, ensure_ascii=False, indent=1)):
         assert both.agree(path, text.encode())[1]
+
+
+API: Final = "/api/v1/tokenizers/m/"
+TAKES: Final = (b"content-type", b"application/octet-stream")
+GIVES: Final = (b"accept", b"application/octet-stream")
+IDS: Final = struct.pack("<3I", 266, 65, 4294967295)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers"),
+    [
+        ("encode", b'{"text": "na\xc3\xafve"}', (JSON, GIVES)),
+        ("encode", b'{"text": ""}', (JSON, GIVES)),
+        ("encode", b'{"text": "a", "add_special_tokens": false}', (GIVES,)),
+        ("decode", IDS[:8], (TAKES,)),
+        ("decode", IDS[:8], (TAKES, (b"accept", b"application/json"))),
+        ("decode", IDS, (TAKES,)),
+        ("decode", b"", (TAKES,)),
+    ],
+)
+def test_so_do_ids_as_bytes(both: Both, path: str, body: bytes, headers: Headers) -> None:
+    assert both.agree(API + path, body, (HOST, *headers))[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers"),
+    [
+        ("encode", b'{"texts": ["a", "b"]}', (JSON, GIVES)),
+        ("encode", b'{"text": "a", "tokens": true}', (JSON, GIVES)),
+        ("encode", b'{"text": "a", "tokens": true, "text": "b"}', (JSON, GIVES)),
+        ("encode", b'{"text": "a"}', (JSON, (b"accept", GIVES[1] + b", application/json"))),
+        ("encode", b'{"text": "a"}', (JSON, (b"accept", GIVES[1] + b";q=1"))),
+        ("encode", b'{"text": "a"}', (TAKES, GIVES)),
+        ("decode", IDS[:7], (TAKES,)),
+        ("decode", IDS[:8], (TAKES, GIVES)),
+        ("decode", IDS[:8], ((b"content-type", TAKES[1] + b"; x=y"),)),
+        ("decode", IDS[:8], (JSON,)),
+        ("decode", b'{"ids": [65]}', (TAKES,)),
+        ("decode", b'{"ids": [65]}', (JSON, GIVES)),
+        ("decode?skip_special_tokens=false", IDS[:8], (TAKES,)),
+        ("count", b'{"text": "a"}', (JSON, GIVES)),
+        ("count", IDS[:8], (TAKES,)),
+        ("fits", b'{"text": "a", "n": 1}', (JSON, GIVES)),
+    ],
+)
+def test_other_uses_of_bytes_are_answered_as_ever(
+    both: Both, path: str, body: bytes, headers: Headers
+) -> None:
+    _, straight = both.agree(API + path, body, (HOST, *headers))
+    # These bytes are four-byte numbers, after all.
+    assert straight is (body.startswith(b'{"ids"') and headers == (TAKES,) and not len(body) % 4)
+
+
+def _packed(ids: list[int]) -> bytes:
+    return struct.pack(f"<{len(ids)}I", *ids)
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(body=st.binary(max_size=64) | st.lists(st.integers(0, 600)).map(_packed))
+def test_any_bytes_are_decoded_alike(both: Both, body: bytes) -> None:
+    _, straight = both.agree(f"{API}decode", body, (HOST, TAKES))
+    assert straight is (len(body) % 4 == 0)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any
 
 from .good import Good, load, questions
 from .hostile import KINDS
+from .loops import run_loop
 from .place import HOST, Place, running
 from .report import Each, Part, Record, part_of
 
@@ -42,7 +43,7 @@ def run(  # noqa: PLR0917
         tempfile.TemporaryDirectory() as folder,
         running(Path(folder), good, kinds, long_workers=long_workers) as place,
     ):
-        return asyncio.run(_run(place, good, kinds, seconds, pace, rate))
+        return run_loop(_run(place, good, kinds, seconds, pace, rate))
 
 
 def run_each(  # noqa: PLR0917
@@ -59,7 +60,7 @@ def run_each(  # noqa: PLR0917
         tempfile.TemporaryDirectory() as folder,
         running(Path(folder), good, kinds, long_workers=long_workers) as place,
     ):
-        return asyncio.run(_run_each(place, good, kinds, seconds, pace, rate))
+        return run_loop(_run_each(place, good, kinds, seconds, pace, rate))
 
 
 async def _run_each(  # noqa: PLR0917

@@ -17,16 +17,19 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from pywasmtok.server.priority import step_back
+from pywasmtok.server.priority import keep_off, step_back
 
 from .hostile import CONTAINED, Attacker, attack
+from .loops import run_loop
 
 __all__ = ["main"]
 
 
 # Strangers bring processors of their own. Here there are only these, and neither the server nor
-# who measures shall wait because making nonsense is work.
+# who measures shall wait because making nonsense is work. So they have a low priority, and keep off
+# one processor where there are several.
 _STEPS_BACK = 15
+_OTHERS = 1
 
 
 # How long an act computes before it waits for an answer, about.
@@ -35,6 +38,7 @@ _COMPUTE_SECONDS: Final = 0.002
 
 async def main() -> None:
     step_back(_STEPS_BACK, gives_way=True)
+    keep_off(_OTHERS)
     loop = asyncio.get_running_loop()
     said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
     attackers = [
@@ -101,4 +105,4 @@ async def _compute(share: float, until: Callable[[], bool]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run_loop(main())

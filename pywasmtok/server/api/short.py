@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ..straight import Short, strings_of
+from ..straight import Form, Short, strings_of
 from . import texts
+from .operation import OCTETS
 from .shapes import Count, Decode, Encode, Id
 
 if TYPE_CHECKING:
@@ -28,14 +29,16 @@ class _Ids(msgspec.Struct, forbid_unknown_fields=True):
     skip_special_tokens: bool | msgspec.UnsetType = msgspec.UNSET
 
 
+_OCTETS: Final = OCTETS.encode("ascii")
+
 _read_text: Final = msgspec.json.Decoder(_Text).decode
 _read_ids: Final = msgspec.json.Decoder(_Ids).decode
 
 
-def ways(service: ServiceLike) -> dict[str, NamedWay]:
-    """By the last word of the path below a tokenizer."""
+def ways(service: ServiceLike) -> dict[tuple[str, Form], NamedWay]:
+    """By the last word of the path below a tokenizer, and the forms of request and answer."""
 
-    def encode(body: bytes, caller: Caller, name: str) -> Short | None:
+    def encode_as(body: bytes, caller: Caller, name: str, as_octets: bool) -> Short | None:
         asked = _read_text(body)
         special = asked.add_special_tokens
         # The keys, each there once, and the text.
@@ -43,10 +46,17 @@ def ways(service: ServiceLike) -> dict[str, NamedWay]:
             return None
         served = service.find(caller, name)
         call = texts.encode_one(
-            Encode(text=asked.text, add_special_tokens=special is not False), served, False
+            Encode(text=asked.text, add_special_tokens=special is not False), served, as_octets
         )
         cost = texts.size((asked.text,))
-        return Short("encode", "own", "encode", served, cost, cost <= texts.SHORT, call, True)
+        short = Short("encode", "own", "encode", served, cost, cost <= texts.SHORT, call, True)
+        return short._replace(media=_OCTETS) if as_octets else short
+
+    def encode(body: bytes, caller: Caller, name: str) -> Short | None:
+        return encode_as(body, caller, name, False)
+
+    def encode_to_octets(body: bytes, caller: Caller, name: str) -> Short | None:
+        return encode_as(body, caller, name, True)
 
     def decode(body: bytes, caller: Caller, name: str) -> Short | None:
         asked = _read_ids(body)
@@ -72,4 +82,19 @@ def ways(service: ServiceLike) -> dict[str, NamedWay]:
         cost = texts.size((asked.text,))
         return Short("count", "own", "count", served, cost, cost <= texts.SHORT, call, True)
 
-    return {"encode": encode, "decode": decode, "count": count}
+    def decode_octets(body: bytes, caller: Caller, name: str) -> Short | None:
+        if not texts.are_ids(body):
+            return None
+        served = service.find(caller, name)
+        call = texts.decode_octets(body, served)
+        cost = len(body)
+        return Short("decode", "own", "decode", served, cost, cost <= texts.SHORT, call, True)
+
+    json = Form()
+    return {
+        ("encode", json): encode,
+        ("encode", Form(gives_octets=True)): encode_to_octets,
+        ("decode", json): decode,
+        ("decode", Form(takes_octets=True)): decode_octets,
+        ("count", json): count,
+    }

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SHORT",
+    "are_ids",
     "count_of",
+    "decode_octets",
     "decode_one",
     "encode_one",
     "names",
@@ -241,23 +243,33 @@ async def _decode_octets(request: Request, service: ServiceLike) -> Response:
     if unknown is not None and unknown not in get_args(Unknown):
         raise BadRequest(f"unknown_id={unknown!a:.40} is none of {', '.join(get_args(Unknown))}")
     data = await body.read(request, service.config.bounds.body_bytes)
-    if len(data) % _ID_BYTES:
+    if not are_ids(data):
         raise BadRequest(
             f"{len(data)} bytes are no ids: each has {_ID_BYTES}", offset=len(data) & -_ID_BYTES
         )
     served = served_by(request, service)
+    call, cost = decode_octets(data, served, skip, unknown), len(data)
+    return json_response(
+        await service.run(served, cost, call, inline=cost <= SHORT, operation="decode"),
+        served.digest,
+    )
 
+
+def are_ids(data: bytes) -> bool:
+    """Whole ones."""
+    return not len(data) % _ID_BYTES
+
+
+def decode_octets(
+    data: bytes, served: Served, skip: bool = True, unknown: Any = None
+) -> Callable[[], bytes]:
     def call() -> bytes:
         ids = memoryview(data).cast("I")
         served.tokens = len(ids)
         text = served.tokenizer.decode(ids, skip, unknown_id=unknown)
         return json_bytes(Decoded(text=text, tokenizer=served.digest))
 
-    cost = len(data)
-    return json_response(
-        await service.run(served, cost, call, inline=cost <= SHORT, operation="decode"),
-        served.digest,
-    )
+    return call
 
 
 def _flag(said: str, name: str) -> bool:

@@ -241,6 +241,8 @@ class _Connection:
             await self._send(
                 StreamEvent(stream=name, error=said, ended=True, state=self._state(stream))
             )
+            # As above: there may be hundreds of streams, and each is signed.
+            await asyncio.sleep(0)
         if not self._streams:
             await self._send(StreamEvent(error=said, ended=True))
         code = _POLICY
