@@ -508,6 +508,8 @@ class Tokenizer(ChatMethods):
     def _end(self) -> None:
         # A call then needs no check of its own.
         self._backend = cast(Backend, _Closed(self._recipe.source))
+        # Templates need no backend, and would be rendered on and on.
+        self._chat = None
         if self._streaming is not None:
             self._streaming.close()
 

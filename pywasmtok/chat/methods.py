@@ -37,7 +37,8 @@ class ChatMethods:
     @property
     def chat_encoder(self) -> Tokenizer | None:
         """What encodes rendered text, if anything was rendered: mostly this very tokenizer."""
-        return None if self._chat is None else self._chat.encoder
+        known = self._chat
+        return None if known is None else known.encoder
 
     def apply_chat_template(  # noqa: PLR0917  # the order is that of transformers
         self,
@@ -77,9 +78,11 @@ class ChatMethods:
         kwargs          variables of the template
         """
         texts = not (tokenize or sanitize_control_tokens or return_assistant_tokens_mask)
+        # Whoever closes this takes it away at any moment.
+        known = self._chat
         if (
             texts
-            and self._chat is not None
+            and known is not None
             and documents is None
             and chat_template is None
             and not continue_final_message
@@ -90,7 +93,7 @@ class ChatMethods:
             and limits is None
         ):
             # What most calls are, without the objects that the others need.
-            text = self._chat.text(conversation, tools, add_generation_prompt, kwargs)
+            text = known.text(conversation, tools, add_generation_prompt, kwargs)
             if text is not None:
                 return text
         face = _face()

@@ -151,3 +151,14 @@ def test_templates_by_name(tmp_path: Path) -> None:
     for _ in range(2):
         assert tok.apply_chat_template(USER, tokenize=False) == "plain"
         assert tok.apply_chat_template(USER, tools=[{}, {}], tokenize=False) == "2 tools"
+
+
+def test_who_is_closed_renders_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as tok:
+        assert tok.apply_chat_template(USER, tokenize=False)
+    ways: list[dict[str, Any]] = [{}, {"tokenize": False}, {"tokenize": False, "strict": False}]
+    for how in ways:
+        with pytest.raises(pywasmtok.TokenizerClosed):
+            tok.apply_chat_template(USER, **how)
+    with pytest.raises(pywasmtok.TokenizerClosed):
+        tok.chat_template  # noqa: B018

@@ -21,6 +21,7 @@ from pywasmtok.server.opening import check_workers
 from pywasmtok.server.running import give_admin_key
 from pywasmtok.server.store.memory import MemoryStore
 from server.serving import Server, served, until
+from tools.attack.place import workers_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -52,21 +53,6 @@ def test_it_serves_at_once_and_ends_when_it_is_told(ids: list[int], tmp_path: Pa
     assert TEXT not in log.read_text()
 
 
-def workers_of(server: Server) -> list[int]:
-    """By what the system says of the children of the process."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                command = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if int(fields[1]) == server.process.pid and b"spawn_main" in command:
-                found.append(int(folder.name))
-    return found
-
-
 @pytest.fixture
 def two_workers(tmp_path: Path) -> Iterator[Server]:
     with served("demo=builtin:demo", "--store", str(tmp_path / "s"), "--workers", "2") as server:
@@ -79,10 +65,10 @@ def test_workers_share_an_address_and_a_store(
 ) -> None:
     server = two_workers
     assert tokenized(server) == ids
-    before = workers_of(server)
+    before = workers_of(server.process.pid)
     assert len(before) == 2
     os.kill(before[0], signal.SIGKILL)
-    until(lambda: len(set(workers_of(server)) - set(before)) == 1)
+    until(lambda: len(set(workers_of(server.process.pid)) - set(before)) == 1)
     assert [tokenized(server) for _ in range(4)] == [ids] * 4
 
     demo = bytes(create_tokenizer("builtin:demo").made_of[0])
@@ -91,7 +77,7 @@ def test_workers_share_an_address_and_a_store(
     until(lambda: all(_lists_mine(server) for _ in range(8)))
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(120) == 0
-    assert workers_of(server) == []
+    assert workers_of(server.process.pid) == []
 
 
 def _lists_mine(server: Server) -> bool:
@@ -101,7 +87,7 @@ def _lists_mine(server: Server) -> bool:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_workers_end_with_who_started_them(two_workers: Server) -> None:
-    workers = workers_of(two_workers)
+    workers = workers_of(two_workers.process.pid)
     two_workers.process.kill()
     two_workers.process.wait()
     until(lambda: not any(Path(f"/proc/{worker}/cwd").exists() for worker in workers))
