@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
+from ._lists import list_of
+
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
@@ -15,9 +17,6 @@ __all__ = ["ID_BYTES", "DetailSource", "Details", "Encoding", "EncodingBatch", "
 
 ID_BYTES = 4
 
-# From so many bytes of ids on it is worth looking how large they are.
-_MANY = 1024
-
 # Part of the contract of `Encoding.hash`: a new function would need a new name.
 _HASH_PERSON = b"pywasmtok-ids-1"
 
@@ -25,13 +24,6 @@ _HASH_PERSON = b"pywasmtok-ids-1"
 def view(data: bytes) -> memoryview:
     """u32 over bytes that came from the core. Every platform of wasmtime-py is little-endian."""
     return memoryview(data).cast("I")
-
-
-def _countable(data: bytes) -> memoryview:
-    """The same for a list to be made of: with a sign, which takes Python a sixth less time, where
-    no id is so large that it would be read as a negative one."""
-    is_small = data[ID_BYTES - 1 :: ID_BYTES].isascii()
-    return memoryview(data).cast("i" if is_small else "I")
 
 
 class Details(NamedTuple):
@@ -94,9 +86,7 @@ class Encoding(Sequence[int]):
         """The ids as a list, made once."""
         ids = self._list
         if ids is None:
-            data = self._data
-            flat = memoryview(data).cast("I") if len(data) < _MANY else _countable(data)
-            ids = self._list = flat.tolist()
+            ids = self._list = list_of(self._data)
         return ids
 
     def numpy(self) -> NDArray[numpy.uint32]:
@@ -289,8 +279,8 @@ class EncodingBatch(Sequence[Encoding]):
 
     @property
     def ids(self) -> list[list[int]]:
-        flat = _countable(self._data)
-        return [flat[start:end].tolist() for start, end in pairwise(self.bounds.tolist())]
+        flat = list_of(self._data)
+        return [flat[start:end] for start, end in pairwise(self.bounds.tolist())]
 
     def numpy(self) -> tuple[NDArray[numpy.uint32], NDArray[numpy.uint32]]:
         """Flat ids and bounds, read-only, without copying."""
