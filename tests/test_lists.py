@@ -13,15 +13,15 @@ import pytest
 
 import pywasmtok
 from pywasmtok import _lists
+from pywasmtok._integers import Integers
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> _lists._Kept:
+def kept(monkeypatch: pytest.MonkeyPatch) -> Integers:
     """Integers that are kept from the first long list on."""
-    monkeypatch.setattr(_lists, "_MANY_IDS", 0)
-    fresh = _lists._Kept()
-    monkeypatch.setattr(_lists, "_kept", fresh)
-    return fresh
+    integers = Integers()
+    monkeypatch.setattr(_lists, "_integers", integers)
+    return integers
 
 
 def some_ids(count: int, below: int, seed: int = 0) -> list[int]:
@@ -36,7 +36,7 @@ def packed(ids: list[int]) -> bytes:
 @pytest.mark.parametrize(
     "below", [1, 257, 1 << 16, (1 << 16) + 1, 262_145, 1 << 20, 1 << 31, 1 << 32]
 )
-def test_every_size_and_length(kept: _lists._Kept, below: int) -> None:
+def test_every_size_and_length(kept: Integers, below: int) -> None:
     for count in (0, 1, 255, 256, 511, 512, 513, 5000):
         ids = [*some_ids(count, below, count), below - 1]
         assert _lists.list_of(packed(ids)) == ids
@@ -45,18 +45,18 @@ def test_every_size_and_length(kept: _lists._Kept, below: int) -> None:
         assert listed is None or all(type(one) is int for one in listed)
 
 
-def test_more_integers_are_kept_when_larger_ids_come(kept: _lists._Kept) -> None:
+def test_more_integers_are_kept_when_larger_ids_come(kept: Integers) -> None:
     before = some_ids(1000, 1000)
     first = kept.listed(packed(before))
-    assert len(kept._integers) == 1 << 16
+    assert len(kept) == 1 << 16
     later = [70_000, *before]
     assert kept.listed(packed(later)) == later
-    assert len(kept._integers) == 1 << 17
+    assert len(kept) == 1 << 17
     assert first == before
     assert kept.listed(packed(before)) == before
 
 
-def test_an_integer_has_as_many_references_as_there_are_lists_with_it(kept: _lists._Kept) -> None:
+def test_an_integer_has_as_many_references_as_there_are_lists_with_it(kept: Integers) -> None:
     ids = [60_001] * 700 + [60_002] * 300
     first = kept.listed(packed(ids))
     assert first is not None
@@ -69,7 +69,7 @@ def test_an_integer_has_as_many_references_as_there_are_lists_with_it(kept: _lis
     assert (sys.getrefcount(one), sys.getrefcount(other)) == before
 
 
-def test_a_list_is_the_callers_own(kept: _lists._Kept) -> None:
+def test_a_list_is_the_callers_own(kept: Integers) -> None:
     ids = some_ids(2000, 100_000)
     first = kept.listed(packed(ids))
     assert first is not None
@@ -77,28 +77,30 @@ def test_a_list_is_the_callers_own(kept: _lists._Kept) -> None:
     assert kept.listed(packed(ids)) == ids
 
 
-def test_threads_list_while_more_integers_come(kept: _lists._Kept) -> None:
+def test_threads_list_while_more_integers_come(kept: Integers) -> None:
     def work(seed: int) -> bool:
         ids = some_ids(1000 + seed, (1 << 16) * (1 + seed % 8), seed)
         return all(kept.listed(packed(ids)) == ids for _ in range(5))
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(64)))
-    assert len(kept._integers) == 1 << 19
+    assert len(kept) == 1 << 19
 
 
 def test_who_lists_little_keeps_no_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = _lists._Kept()
-    monkeypatch.setattr(_lists, "_kept", kept)
+    monkeypatch.setattr(_lists, "_integers", None)
+    monkeypatch.setattr(_lists, "_listed", 0)
     ids = some_ids(_lists._MANY_IDS // 4, 50_000)
     for _ in range(3):
         assert _lists.list_of(packed(ids)) == ids
-    assert not kept._integers
+        assert _lists._integers is None
     assert _lists.list_of(packed(ids)) == ids
-    assert len(kept._integers) == 1 << 16
+    kept = _lists._integers
+    assert kept is not None
+    assert len(kept) == 65_536
 
 
-def test_one_item_and_a_batch_have_the_ids_of_their_buffers(kept: _lists._Kept) -> None:
+def test_one_item_and_a_batch_have_the_ids_of_their_buffers(kept: Integers) -> None:
     tokenizer = pywasmtok.create_tokenizer("builtin:demo")
     texts = ["", "a few words " * 900, "x", "another text, somewhat shorter. " * 300]
     for text in texts:
@@ -106,7 +108,7 @@ def test_one_item_and_a_batch_have_the_ids_of_their_buffers(kept: _lists._Kept) 
         assert encoding.ids == encoding.buffer.tolist() == list(np.asarray(encoding))
     batch = tokenizer.encode_batch(texts)
     assert batch.ids == [tokenizer.encode(text).buffer.tolist() for text in texts]
-    assert kept._integers
+    assert len(kept)
 
 
 NO_NUMPY = """
@@ -116,8 +118,8 @@ from pywasmtok import _lists
 ids = list(range(60_000))
 for _ in range(4):
     assert _lists.list_of(array("I", ids).tobytes()) == ids
-assert "numpy" not in sys.modules
-assert not _lists._kept._integers
+assert not {"numpy", "ctypes"} & sys.modules.keys()
+assert _lists._integers is None
 """
 
 
