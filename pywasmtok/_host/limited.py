@@ -75,7 +75,7 @@ class LimitedTokenizer(CoreTokenizer):
     def stream_one(self, token_id: bytes, state: bytes) -> tuple[str, bytes]:
         return self.stream_step(token_id, state, False)
 
-    def _short(self, work: Callable[[Instance], Any]) -> Any:
+    def _short(self, work: Callable[[Instance], Any], size: int = 0) -> Any:
         return self._bounded(work, apart=False)
 
     def _long(self, work: Callable[[Instance], Any]) -> Any:

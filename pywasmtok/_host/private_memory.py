@@ -15,7 +15,7 @@ import sys
 from functools import cache
 from typing import Any, Final
 
-_PAGE: Final = 4096
+PAGE: Final = 4096
 _ENTRY: Final = 8
 # Of the last byte of an entry.
 _OF_A_FILE, _SWAPPED, _PRESENT = 0x20, 0x40, 0x80
@@ -35,34 +35,34 @@ _OWN: Final = bytes(
 
 def own_bytes(address: int, size: int) -> int | None:
     """Of so many bytes of this process; None where the system does not say."""
-    pages = _pages(address, size)
-    return None if pages is None else pages.count(1) * _PAGE
+    pages = own_pages(address, size)
+    return None if pages is None else pages.count(1) * PAGE
 
 
 def own_ranges(address: int, size: int) -> list[tuple[int, int]] | None:
     """The same: where they begin and end, counted from the address."""
-    pages = _pages(address, size)
+    pages = own_pages(address, size)
     if pages is None:
         return None
-    return [(one.start() * _PAGE, one.end() * _PAGE) for one in _RUN.finditer(pages)]
+    return [(one.start() * PAGE, one.end() * PAGE) for one in _RUN.finditer(pages)]
 
 
-def _pages(address: int, size: int) -> bytes | None:
+def own_pages(address: int, size: int) -> bytes | None:
     """A byte for each page: 1 for one of its own."""
-    if not sys.platform.startswith("linux") or os.sysconf("SC_PAGE_SIZE") != _PAGE:
+    if not sys.platform.startswith("linux") or os.sysconf("SC_PAGE_SIZE") != PAGE:
         return None
     try:
         file = os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        entries = os.pread(file, size // _PAGE * _ENTRY, address // _PAGE * _ENTRY)
+        entries = os.pread(file, size // PAGE * _ENTRY, address // PAGE * _ENTRY)
     except OSError:
         return None
     finally:
         with contextlib.suppress(OSError):
             os.close(file)
-    if len(entries) != size // _PAGE * _ENTRY:
+    if len(entries) != size // PAGE * _ENTRY:
         return None
     return entries[_ENTRY - 1 :: _ENTRY].translate(_OWN)
 

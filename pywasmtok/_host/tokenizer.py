@@ -465,10 +465,13 @@ class CoreTokenizer:
     ) -> Any:
         if helped is not None:
             return self._help(helped, work, size)
-        return self._long(work) if size >= is_long else self._short(work)
+        return self._long(work) if size >= is_long else self._short(work, size)
 
-    def _short(self, work: Callable[[Instance], Any]) -> Any:
+    def _short(self, work: Callable[[Instance], Any], size: int = 0) -> Any:
         self._require_stack_once()
+        self._unseen -= size + A_CALL
+        if self._unseen < 0:
+            self._look_at_handlers()
         instance = self._pool.acquire()
         try:
             result = work(instance)
@@ -516,6 +519,7 @@ class CoreTokenizer:
         stoppable = job.apart and size >= LONG_TEXT
         while True:
             self._pool.look_at_handlers()
+            self._pool.tend()
             pool = self._stoppable() if stoppable else self._pool
             instance = pool.acquire()
             job.inside[instance] = pool
@@ -546,6 +550,7 @@ class CoreTokenizer:
         self._pool.look_at_handlers()
         # Not before: who finds these as they should be does not look.
         self._unseen, self._faulthandler = BETWEEN_LOOKS, enabled
+        self._pool.tend()
 
     def _require_stack_once(self) -> None:
         if not hasattr(self._thread, "enough"):

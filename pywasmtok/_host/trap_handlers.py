@@ -29,9 +29,10 @@ VARIABLE: Final = "PYWASMTOK_TRAPS"
 HANDLERS: Final = "handlers"
 CHECKS: Final = "checks"
 
-# Looking takes three microseconds, as a short call of the core does. So it is done again after so
-# many bytes of input, and each call counts as some.
-BETWEEN_LOOKS: Final = 64 * 1024
+# Looking takes three microseconds, as a short call of the core does, and ten and more where the
+# core has pushed all that it needs out of the near caches. So it is done again after so many bytes
+# of input, and each call counts as some.
+BETWEEN_LOOKS: Final = 256 * 1024
 A_CALL: Final = 512
 CALLS: Final = BETWEEN_LOOKS // A_CALL
 
