@@ -4,7 +4,7 @@ The core looks into tables of megabytes, anywhere in them, and with pages of 4 K
 translations of addresses than a processor remembers. Pages of a snapshot's file cannot be larger.
 But what an instance has written to is its own in any case, above all its cache of pieces. So once
 an instance has been busy for a while, such parts of its memory move to pages of 2 MB, one by one:
-moving one takes a millisecond or two, for which somebody's call has to wait.
+moving one takes one to five milliseconds, for which somebody's call has to wait.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ VARIABLE: Final = "PYWASMTOK_LARGE_PAGES"
 _SIZE: Final = 2 << 20
 _PAGES: Final = _SIZE // PAGE
 
-# After 4 MB, and whenever it is twice as much again.
-_BUSY: Final = (4 << 20) // BETWEEN_LOOKS
+# After 64 MB, and whenever it is twice as much again: moving saves as much time in as much text as
+# it takes.
+_BUSY: Final = (64 << 20) // BETWEEN_LOOKS
 
 # The rest of a large page is memory that the instance would not have of its own otherwise.
 _WORTH_MOVING: Final = _PAGES // 4

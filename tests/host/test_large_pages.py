@@ -202,6 +202,6 @@ def test_it_can_be_switched_off(value: str, moves: str) -> None:
     assert run(code, **{large_pages.VARIABLE: value}).split() == [moves]
 
 
-def test_it_begins_after_four_megabytes() -> None:
-    assert large_pages._BUSY * trap_handlers.BETWEEN_LOOKS == 4 << 20
+def test_it_begins_after_64_megabytes() -> None:
+    assert large_pages._BUSY * trap_handlers.BETWEEN_LOOKS == 64 << 20
     assert os.sysconf("SC_PAGE_SIZE") == large_pages.PAGE
