@@ -122,7 +122,12 @@ def _row(file: Path, cache: str, rounds: int) -> list[str]:
 
 
 def _run(code: str, cache: str, *arguments: str) -> list[float]:
-    known = {name: value for name, value in os.environ.items() if "PYWASMTOK" not in name}
+    # With compiled modules, as whoever installed the package has them.
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if "PYWASMTOK" not in name and name != "PYTHONDONTWRITEBYTECODE"
+    }
     done = subprocess.run(
         [sys.executable, "-c", JSON + code, *arguments],
         env={**known, "PYWASMTOK_CACHE_DIR": cache},

@@ -7,13 +7,12 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import ArtifactError, InvalidArgument
-from . import abi
+from . import abi, template_abi
 from .wasm_file import custom_sections
 
 DIRECTORY: Final = Path(__file__).resolve().parent.parent / "core"
@@ -32,12 +31,16 @@ _BUILD_ID_SECTION: Final = "build_id"
 _REINSTALL: Final = "Reinstall pywasmtok, or rebuild the core: python -m tools.build_core"
 
 
-@dataclass(frozen=True)
 class Artifact:
-    """A wasm module whose checksum and ABI are right; nothing of it has run yet."""
+    """A wasm module; nothing of it has run yet."""
 
-    name: str
-    wasm: bytes
+    def __init__(self, name: str, wasm: bytes) -> None:
+        self.name = name
+        self._wasm = wasm
+
+    @property
+    def wasm(self) -> bytes:
+        return self._wasm
 
     @property
     def threads(self) -> bool:
@@ -46,6 +49,11 @@ class Artifact:
     @cached_property
     def sha256(self) -> str:
         return hashlib.sha256(self.wasm).hexdigest()
+
+    @property
+    def identity(self) -> str:
+        """All that code which was compiled from it depends on here."""
+        return self.sha256
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -70,6 +78,30 @@ class Artifact:
 
     def _refused(self, why: str) -> ArtifactError:
         return ArtifactError(f"the core build {self.name!r} {why}", hint=_REINSTALL)
+
+
+class LockedArtifact(Artifact):
+    """A module of the lock file. Its checksum and its ABI are compared when it is read, and it is
+    not read where code that was compiled from those very bytes is at hand."""
+
+    def __init__(self, name: str, checksum: str, abi_version: int) -> None:
+        self.name = name
+        self._checksum = checksum
+        self._abi_version = abi_version
+
+    @cached_property
+    def wasm(self) -> bytes:
+        found = _read(self.name, self._checksum)
+        Artifact(self.name, found).require_abi(self._abi_version)
+        return found
+
+    @cached_property
+    def sha256(self) -> str:
+        return self._checksum
+
+    @property
+    def identity(self) -> str:
+        return f"{self._checksum} {self._abi_version}"
 
 
 def locked() -> dict[str, str]:
@@ -111,33 +143,34 @@ def named(build: str | None) -> str | None:
     return build or os.environ.get(ENVIRONMENT) or None
 
 
-def read(name: str) -> Artifact:
-    """The named build, its checksum and ABI checked."""
+def read(name: str) -> LockedArtifact:
+    """The named build."""
     checksums = locked()
     if name not in checksums:
         raise InvalidArgument(
             f"there is no core build {name!r}", hint=f"Choose one of {', '.join(sorted(checksums))}"
         )
-    return _read(name, checksums[name]).require_abi()
+    return LockedArtifact(name, checksums[name], abi.ABI_VERSION)
 
 
-def read_template() -> Artifact:
-    """The renderer of chat templates; its ABI is left to who speaks it."""
-    return _read(TEMPLATE, _checksum(TEMPLATE, _lock().get(TEMPLATE)))
+def read_template() -> LockedArtifact:
+    """The renderer of chat templates."""
+    checksum = _checksum(TEMPLATE, _lock().get(TEMPLATE))
+    return LockedArtifact(TEMPLATE, checksum, template_abi.ABI_VERSION)
 
 
-def _read(name: str, checksum: str) -> Artifact:
+def _read(name: str, checksum: str) -> bytes:
     path = DIRECTORY / f"{name}.wasm"
     try:
-        artifact = Artifact(name, path.read_bytes())
+        wasm = path.read_bytes()
     except OSError as error:
         raise ArtifactError(
             f"cannot read the core build: {error.strerror}", source=str(path), hint=_REINSTALL
         ) from error
-    if artifact.sha256 != checksum:
+    if hashlib.sha256(wasm).hexdigest() != checksum:
         raise ArtifactError(
             f"the core build {name!r} is not the one in {LOCK_NAME}: its SHA-256 differs",
             source=str(path),
             hint=_REINSTALL,
         )
-    return artifact
+    return wasm

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,7 +105,7 @@ def compiled(
     engine: wasmtime.Engine, artifact: Artifact, cache: Cache, settings: str
 ) -> tuple[wasmtime.Module, bool]:
     """The module, and whether the cache had it; `settings` names what compiled code depends on."""
-    key = key_of(artifact.sha256, version("wasmtime"), settings, processor())
+    key = key_of(artifact.identity, version(), settings, processor())
     ready = cache.load(key)
     if ready is not None:
         try:
@@ -164,6 +165,20 @@ def check_exports(module: wasmtime.Module, artifact: Artifact) -> frozenset[str]
 
 def _shape(kind: wasmtime.FuncType) -> tuple[list[str], list[str]]:
     return [str(one) for one in kind.params], [str(one) for one in kind.results]
+
+
+def version() -> str:
+    """Of wasmtime. `importlib.metadata` would say the same, and takes as long to import as the
+    compiled core takes to open: so it is asked only where an installer left something else."""
+    start, end = "wasmtime-", ".dist-info"
+    with contextlib.suppress(OSError, TypeError):
+        names = os.listdir(Path(wasmtime.__file__).parent.parent)
+        found = [name for name in names if name.startswith(start) and name.endswith(end)]
+        if len(found) == 1:
+            return found[0].removeprefix(start).removesuffix(end)
+    from importlib import metadata
+
+    return metadata.version("wasmtime")
 
 
 def processor() -> str:

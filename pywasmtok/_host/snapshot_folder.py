@@ -14,7 +14,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -77,7 +76,7 @@ class Folder:
 
     def new_file(self) -> tuple[int, str]:
         """A file of mode 0600, and its name. Locked, for as long as it is open."""
-        file, name = tempfile.mkstemp(dir=self.path, prefix=_NEW)
+        file, name = _new_file(self.path)
         try_to_lock(file)
         return file, name
 
@@ -179,7 +178,7 @@ class Folder:
                 os.unlink(entry.path)
 
     def _put(self, path: Path, content: bytes) -> None:
-        file, name = tempfile.mkstemp(dir=self.path, prefix=_NEW)
+        file, name = _new_file(self.path)
         with os.fdopen(file, "wb") as stream:
             stream.write(content)
         os.replace(name, path)
@@ -198,6 +197,13 @@ class Folder:
                 yield from [entry for entry in entries if wanted(entry.name)]
         except FileNotFoundError:
             return
+
+
+def _new_file(folder: Path) -> tuple[int, str]:
+    # Who only reads need not wait for it.
+    import tempfile
+
+    return tempfile.mkstemp(dir=folder, prefix=_NEW)
 
 
 def _identity(state: os.stat_result) -> bytes:

@@ -127,7 +127,7 @@ def open_template_core(stack: int, *, checked: bool) -> TemplateCore:
     with fork.creation:
         core = _opened.get(key)
         if core is None:
-            artifact = artifacts.read_template().require_abi(template_abi.ABI_VERSION)
+            artifact = artifacts.read_template()
             try:
                 core = TemplateCore(artifact, Cache.for_user(), stack, checked=key[1])
             except wasmtime.WasmtimeError as error:

@@ -10,7 +10,7 @@ import wasmtime
 
 import pywasmtok._host as host
 from pywasmtok import errors
-from pywasmtok._host import artifacts, core
+from pywasmtok._host import abi, artifacts, core
 from pywasmtok._host.artifacts import Artifact
 from pywasmtok._host.cache import ENVIRONMENT, Cache
 from pywasmtok._host.core import Core
@@ -114,6 +114,21 @@ def test_an_altered_build_is_refused(directory: Path) -> None:
     assert caught.value.source == str(path)
 
 
+def test_what_is_compiled_already_is_not_read_again(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key has the checksum of the lock file, and the ABI: only those very bytes left it."""
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    assert host.load_tokenizer(b"x").encode_ids("x", False) == ids_of("x")
+    monkeypatch.setattr(core, "_opened", {})
+    (directory / "portable.wasm").write_bytes(b"altered")
+    assert host.load_tokenizer(b"x").encode_ids("x", False) == ids_of("x")
+    monkeypatch.setattr(core, "_opened", {})
+    monkeypatch.setattr(abi, "ABI_VERSION", 2)
+    with pytest.raises(errors.ArtifactError, match="SHA-256 differs"):
+        host.load_tokenizer(b"x")
+
+
 def test_missing_files_are_refused(directory: Path) -> None:
     (directory / "portable.wasm").unlink()
     with pytest.raises(errors.ArtifactError, match="cannot read the core build"):
@@ -136,7 +151,7 @@ def test_another_abi_is_refused_before_anything_runs(
     directory: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(directory, portable=sample_wasm(False, number))
-    monkeypatch.setattr(core, "Core", lambda *_: pytest.fail("was compiled"))
+    monkeypatch.setattr(wasmtime, "Module", lambda *_: pytest.fail("was compiled"))
     with pytest.raises(errors.ArtifactError, match=f"ABI {number!r}, this package speaks 1"):
         host.load_tokenizer(b"x")
 

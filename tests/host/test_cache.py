@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from pywasmtok._host import cache as caches
 from pywasmtok._host import config
 from pywasmtok._host.artifacts import Artifact
 from pywasmtok._host.cache import ENVIRONMENT, Cache
-from pywasmtok._host.core import Core
+from pywasmtok._host.core import Core, version
 
 from .cores import ids_of, sample_wasm
 from .processes import finish, run, start
@@ -105,11 +106,21 @@ def test_the_key_holds_all_that_the_code_depends_on(
     assert not opened(store).from_cache
     monkeypatch.undo()
     monkeypatch.setenv(ENVIRONMENT, str(directory))
-    monkeypatch.setattr("pywasmtok._host.core.version", lambda package: "99.0")
+    monkeypatch.setattr("pywasmtok._host.core.version", lambda: "99.0")
     assert not opened(store).from_cache
     monkeypatch.setattr("pywasmtok._host.core.processor", lambda: "another processor")
     assert not opened(store).from_cache
     assert len(list(directory.iterdir())) == 4
+
+
+def test_the_version_of_wasmtime_is_that_of_its_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert version() == metadata.version("wasmtime")
+    # Where no installer has left a folder beside it, or there are several.
+    for names in ([], ["wasmtime-1.dist-info", "wasmtime-2.dist-info"]):
+        with monkeypatch.context() as patch:
+            patch.setattr("pywasmtok._host.core.os.listdir", lambda path, names=names: names)
+            patch.setattr(metadata, "version", lambda package: f"of {package}")
+            assert version() == "of wasmtime"
 
 
 @posix

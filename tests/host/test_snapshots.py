@@ -9,6 +9,7 @@ import os
 import random
 import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -384,8 +385,7 @@ def test_a_directory_in_which_nothing_can_be_made(
     def refuse(*given: Any, **named: Any) -> Any:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    for name in ("mkstemp",):
-        monkeypatch.setattr(snapshot_folder.tempfile, name, refuse)
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
     for name in ("replace", "utime", "unlink"):
         monkeypatch.setattr(snapshot_folder.os, name, refuse)
     assert load(store).from_snapshot
