@@ -228,7 +228,7 @@ impl Bpe {
                 let piece = text.get(start..end).unwrap_or_default();
                 if !together || !missed.take(n, cache, key, piece, out) {
                     let place = Place { key, text, start, end };
-                    self.encode_missed(bytes, merger, cache, segments, place, out);
+                    self.encode_missed(merger, cache, segments, place, out);
                 }
             }
         }
@@ -240,7 +240,6 @@ impl Bpe {
     #[inline(never)]
     fn encode_missed(
         &self,
-        bytes: &ByteUnits,
         merger: &mut Merger,
         cache: &mut PieceCache,
         segments: &mut Segments,
@@ -253,16 +252,15 @@ impl Bpe {
         if remembered && cache.recall(key, piece, out) {
             return;
         }
+        let Some(tables) = self.tables() else { return };
         let before = out.len();
         match (self.whole(key, piece), &self.atoms) {
             (Some(id), _) => out.push(id),
             (None, Some(atoms)) if !piece.is_ascii() => {
-                let model = segments::Model { pairs: &self.pairs, bytes, atoms };
+                let model = segments::Model { tables, atoms };
                 segments.encode(model, merger, text, start..end, out);
             }
-            _ => {
-                bytes.merge(&self.pairs, merger, piece, out);
-            }
+            _ => tables.merge(merger, piece, out),
         }
         if remembered {
             cache.remember(key, piece, out.get(before..).unwrap_or_default());

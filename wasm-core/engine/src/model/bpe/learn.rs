@@ -35,6 +35,8 @@ pub struct Learned {
     pub strays: HashMap<Vec<u8>, u32>,
     /// Short texts that are encoded as one token.
     pub known: Vec<(Key, u32)>,
+    /// Whether every merge that is left can happen.
+    pub all_happen: bool,
 }
 
 /// Of a byte-level vocabulary. Leaves only the merges that can happen in `merges` and `pairs`, whose
@@ -55,9 +57,10 @@ pub fn learn(
         }
         Some(bytes.merge(pairs, &mut merger, piece, ids))
     };
-    let (learned, happens) = learn_texts(vocab, merges.len(), ignore_merges, encode);
+    let (mut learned, happens) = learn_texts(vocab, merges.len(), ignore_merges, encode);
     if leave_out(vocab, merges, pairs, &happens) {
         bytes.rank_first_round(pairs);
+        learned.all_happen = true;
     }
     learned
 }

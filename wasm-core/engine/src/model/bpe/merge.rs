@@ -6,6 +6,7 @@
 
 use super::pairs::{PairTable, NONE};
 use super::queue::MergeQueue;
+use super::row::Row;
 use super::wide::lowest;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,6 +36,8 @@ pub struct Merger {
     current: u32,
     /// What came up with a rank that is not behind the current one.
     late: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Of those pieces that are not merged.
+    pub row: Row,
 }
 
 impl Merger {

@@ -16,11 +16,13 @@ pub mod joins;
 pub mod key;
 pub mod known;
 pub mod learn;
+pub mod longest;
 pub mod merge;
 pub mod missed;
 pub mod pairs;
 mod parts;
 pub mod queue;
+pub mod row;
 pub mod segments;
 pub mod strays;
 pub mod units;
@@ -37,9 +39,11 @@ use joins::Joins;
 use key::Key;
 use known::Known;
 use learn::Learned;
+use longest::Longest;
 use merge::Merger;
 use missed::Missed;
 use pairs::PairTable;
+use row::Tables;
 use segments::Segments;
 use strays::Strays;
 use units::{Symbol, Units};
@@ -66,6 +70,8 @@ pub struct Bpe {
     /// The same for parts that are ASCII, where spaces stand for blanks.
     ascii: Option<ByteUnits>,
     known: Known,
+    /// `None` where long pieces are merged like others.
+    longest: Option<Longest>,
     /// `None` where all pieces are merged from bytes.
     atoms: Option<CharAtoms>,
     strays: Strays,
@@ -110,7 +116,7 @@ impl Bpe {
         };
         let joins = if bytes.is_some() { None } else { Joins::new(&definition) };
         let Definition { vocab, mut merges, ignore_merges, .. } = definition;
-        let Learned { seed, mut strays, known } = match &mut bytes {
+        let Learned { seed, mut strays, known, all_happen } = match &mut bytes {
             Some(bytes) => learn::learn(&vocab, &mut merges, &mut pairs, bytes, ignore_merges),
             None if joins.is_some() && reading == Reading::Spaced => {
                 learn::learn_spaced(&vocab, &mut merges, &mut pairs, &units)
@@ -121,12 +127,29 @@ impl Bpe {
         let known = Known::new(&known);
         strays.retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
         let strays = Strays::new(strays);
+        let longest = match &bytes {
+            Some(bytes) if all_happen => Longest::new(&merges, &pairs, bytes, &known),
+            _ => None,
+        };
         let atoms = bytes.as_ref().and_then(|bytes| CharAtoms::new(&vocab, &merges, &pairs, bytes));
         let ascii = match joins.is_some() && reading == Reading::Spaced {
             true => ByteUnits::of_ascii(&vocab, &units, &pairs),
             false => None,
         };
-        Self { vocab, pairs, units, bytes, ascii, known, atoms, strays, joins, ignore_merges, seed }
+        Self {
+            vocab,
+            pairs,
+            units,
+            bytes,
+            ascii,
+            known,
+            longest,
+            atoms,
+            strays,
+            joins,
+            ignore_merges,
+            seed,
+        }
     }
 
     pub fn scratch(&self) -> BpeScratch {
@@ -138,6 +161,13 @@ impl Bpe {
             missed: Box::default(),
             segments: Box::new(Segments::new(self.atoms.is_some())),
         }
+    }
+
+    /// What pieces of bytes are merged with.
+    fn tables(&self) -> Option<Tables<'_>> {
+        let Self { pairs, known, .. } = self;
+        let bytes = self.bytes.as_ref()?;
+        Some(Tables { pairs, bytes, known, longest: self.longest.as_ref() })
     }
 
     /// Whether no token has the two side by side; `None` where a piece has to be merged as a whole.

@@ -6,10 +6,10 @@
 //! cache of their own, small enough for a near cache of the processor.
 
 use super::atoms::{Atom, CharAtoms};
-use super::bytes::ByteUnits;
 use super::key::{Key, MAX_KEY};
 use super::merge::{fits_short, Merger, Short};
 use super::pairs::{PairTable, NONE};
+use super::row::Tables;
 use super::wide::Wide;
 use std::ops::Range;
 
@@ -26,8 +26,7 @@ const EMITTED: usize = 4 * BLOCK;
 /// What segments are merged with.
 #[derive(Clone, Copy)]
 pub struct Model<'a> {
-    pub pairs: &'a PairTable,
-    pub bytes: &'a ByteUnits,
+    pub tables: Tables<'a>,
     pub atoms: &'a CharAtoms,
 }
 
@@ -101,7 +100,7 @@ impl Segments {
             let Some(stop) = stop else {
                 // One run of joined characters, longer than any word: from bytes, as a whole.
                 let rest = text.get(from..piece.end).unwrap_or_default();
-                model.bytes.merge(model.pairs, merger, rest, out);
+                model.tables.merge(merger, rest, out);
                 return;
             };
             let mut ends = !(marks.joined | marks.harmed) & !1;
@@ -284,11 +283,11 @@ impl Segments {
         let within = |marks: u64| marks >> first & (u64::MAX >> (BLOCK - (last - first)));
         if within(marks.spelled) | within(marks.harmed) & !1 != 0 {
             let part = text.get(start..end).unwrap_or_default();
-            model.bytes.merge(model.pairs, merger, part, out);
+            model.tables.merge(merger, part, out);
             return;
         }
         let ids = self.ids.get(first..last).unwrap_or_default();
-        merge_atoms(model.pairs, merger, ids, out);
+        merge_atoms(model.tables.pairs, merger, ids, out);
     }
 }
 
