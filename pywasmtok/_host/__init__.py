@@ -192,7 +192,7 @@ def describe() -> dict[str, Any]:
         "opened": {
             one.name: {
                 "sha256": one.artifact.sha256,
-                "about": one.artifact.about,
+                "about": one.artifact.described(),
                 # By how its faults are found.
                 "from_cache": {
                     other.traps: other.from_cache for other in opened if other.name == one.name

@@ -69,6 +69,13 @@ class Artifact:
             raise self._refused(f"has a section {_ABI_SECTION} that is no JSON object")
         return {**about, "build_id": sections.get(_BUILD_ID_SECTION, b"").hex()}
 
+    def described(self) -> dict[str, Any]:
+        """The same for people; what is wrong with the file, if it is another one by now."""
+        try:
+            return self.about
+        except ArtifactError as problem:
+            return {"problem": str(problem)}
+
     def require_abi(self, number: int = abi.ABI_VERSION) -> Artifact:
         if self.about.get("abi") != number:
             raise self._refused(
@@ -86,12 +93,13 @@ class LockedArtifact(Artifact):
 
     def __init__(self, name: str, checksum: str, abi_version: int) -> None:
         self.name = name
+        self._path = DIRECTORY / f"{name}.wasm"
         self._checksum = checksum
         self._abi_version = abi_version
 
     @cached_property
     def wasm(self) -> bytes:
-        found = _read(self.name, self._checksum)
+        found = _read(self.name, self._path, self._checksum)
         Artifact(self.name, found).require_abi(self._abi_version)
         return found
 
@@ -159,8 +167,7 @@ def read_template() -> LockedArtifact:
     return LockedArtifact(TEMPLATE, checksum, template_abi.ABI_VERSION)
 
 
-def _read(name: str, checksum: str) -> bytes:
-    path = DIRECTORY / f"{name}.wasm"
+def _read(name: str, path: Path, checksum: str) -> bytes:
     try:
         wasm = path.read_bytes()
     except OSError as error:

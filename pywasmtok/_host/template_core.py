@@ -45,7 +45,7 @@ class TemplateCore:
 
     @cached_property
     def about(self) -> dict[str, object]:
-        return {"sha256": self.artifact.sha256, **self.artifact.about}
+        return {"sha256": self.artifact.sha256, **self.artifact.described()}
 
 
 def _check(module: wasmtime.Module) -> None:
