@@ -327,8 +327,8 @@ fn queue_window<S: PieceScan>(
 mod tests {
     use super::super::Reading;
     use super::*;
-    use crate::definition::{Bpe as Definition, Merge};
-    use crate::oracle::bpe::merge_slowly;
+    use crate::definition::Merge;
+    use crate::oracle::bpe::{byte_level_with, bytes_alone, merge_slowly};
     use crate::oracle::random::Random;
     use crate::split::scan::{ScanVisitor, Scanner};
 
@@ -358,10 +358,7 @@ mod tests {
     #[test]
     fn pieces_are_encoded_as_one_by_one() {
         let mut random = Random::new(77);
-        let mut vocab = Vocab::new();
-        for (id, c) in (0..).zip(CHAR_OF_BYTE) {
-            vocab.insert(&c.to_string(), id).unwrap();
-        }
+        let mut vocab = bytes_alone();
         let mut merges = Vec::new();
         let mut known: Vec<u32> = b" aabbc1.\n".iter().map(|&byte| byte.into()).collect();
         while merges.len() < 60 {
@@ -375,16 +372,7 @@ mod tests {
             known.push(product);
             merges.push(Merge { left, right, product });
         }
-        let definition = Definition {
-            vocab,
-            merges: merges.clone(),
-            unk: None,
-            fuse_unk: false,
-            byte_fallback: false,
-            ignore_merges: false,
-            continuing_subword_prefix: None,
-            end_of_word_suffix: None,
-        };
+        let definition = byte_level_with(vocab, merges.clone());
         let bpe = Bpe::new(definition, Reading::Bytes);
         let mut scratch = bpe.scratch();
         let atoms =

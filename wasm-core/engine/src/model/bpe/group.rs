@@ -226,15 +226,43 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
         })
     }
 
+    /// Merges all pieces to the end.
+    pub fn merge(&mut self, pairs: Packed) {
+        let mut live = self.enlist();
+        while live > 0 {
+            live = self.step_all(live, pairs);
+            self.touch(live, pairs);
+            self.answer(live, pairs);
+        }
+    }
+
+    /// The id that starts at this byte of a piece, if one does, and its length.
+    #[inline(always)]
+    pub fn token(&self, piece: usize, at: usize) -> Option<(u32, usize)> {
+        let left = self.left[piece & PIECE_MASK] >> (at & Self::MASK);
+        // The highest bit is behind the last symbol.
+        let behind = left & !1;
+        (left & 1 != 0 && behind != 0).then(|| {
+            (self.ids[piece & PIECE_MASK].0[at & Self::MASK], behind.trailing_zeros() as usize)
+        })
+    }
+
+    /// Calls `each` for the ids of a piece from this byte on, and where they start.
+    #[inline(always)]
+    pub fn tokens(&self, piece: usize, at: usize, mut each: impl FnMut(u32, usize)) {
+        let ids = &self.ids[piece & PIECE_MASK].0;
+        let mut left = self.left[piece & PIECE_MASK] & (u32::MAX << (at & Self::MASK));
+        while left & left.wrapping_sub(1) != 0 {
+            let at = left.trailing_zeros() as usize & Self::MASK;
+            each(ids[at], at);
+            left &= left - 1;
+        }
+    }
+
     /// Calls `each` for the ids of a piece.
     #[inline(always)]
     pub fn ids(&self, piece: usize, mut each: impl FnMut(u32)) {
-        let (ids, mut left) = (&self.ids[piece & PIECE_MASK].0, self.left[piece & PIECE_MASK]);
-        // The highest bit is behind the last symbol.
-        while left & left.wrapping_sub(1) != 0 {
-            each(ids[left.trailing_zeros() as usize & Self::MASK]);
-            left &= left - 1;
-        }
+        self.tokens(piece, 0, |id, _| each(id));
     }
 }
 
@@ -266,20 +294,15 @@ mod tests {
     use super::super::pairs::PairTable;
     use super::*;
     use crate::definition::Merge;
-    use crate::oracle::bpe::merge_slowly;
+    use crate::oracle::bpe::{bytes_alone, merge_slowly};
     use crate::oracle::random::Random;
-    use crate::split::byte_level::CHAR_OF_BYTE;
-    use crate::vocab::Vocab;
 
     /// Any list of merges, in any order, against one merge after the other; every length, and any
     /// number of pieces at once.
     #[test]
     fn merging_in_turns_is_merging_one_after_the_other() {
         let mut random = Random::new(23);
-        let mut vocab = Vocab::new();
-        for (id, c) in (0..).zip(CHAR_OF_BYTE) {
-            vocab.insert(&c.to_string(), id).unwrap();
-        }
+        let vocab = bytes_alone();
         let (mut group, mut merged, mut repeated) = (ShortGroup::default(), 0, 0);
         let mut long_group = LongGroup::default();
         for round in 0..1500 {

@@ -6,18 +6,16 @@
 //! be merged.
 
 use super::bytes::ByteUnits;
-use super::key::{Key, MAX_KEY, REACH};
+use super::far::Far;
+use super::key::{Key, MAX_KEY};
 use super::known::Known;
 use super::merge::Merger;
 use super::pairs::{PairTable, NONE};
 use super::row::Tables;
 use crate::definition::Merge;
-use std::collections::HashMap;
 
-/// A file with longer tokens, or with more long ones that begin alike, could make each place of a
-/// text cost as much as it likes.
+/// A file with longer tokens could make each place of a text cost as much as it likes.
 const LONGEST_TOKEN: usize = 512;
-const MOST_ALIKE: usize = 128;
 
 /// So often a list is read in search of tokens whose parts are there.
 const ROUNDS: usize = 8;
@@ -44,9 +42,6 @@ struct Made {
 
 const NOT_MADE: Made = Made { left: NONE, right: NONE, order: 0, in_order: true };
 
-/// The bytes of a token, and its id.
-type Text = (Box<[u8]>, u32);
-
 #[derive(Debug)]
 pub struct Longest {
     /// By id.
@@ -55,8 +50,7 @@ pub struct Longest {
     threes: Vec<u64>,
     /// By hash of the first bytes: bit n says that a token of n bytes begins so.
     lengths: Vec<u16>,
-    /// Tokens that are too long for a key, by their first bytes; the longest first.
-    far: HashMap<[u8; REACH], Vec<Text>>,
+    far: Far,
 }
 
 impl Longest {
@@ -76,7 +70,7 @@ impl Longest {
             made: vec![NOT_MADE; bound],
             threes: vec![0; 1 << (THREE_BITS - 6)],
             lengths: vec![0; 1 << PREFIX_BITS],
-            far: HashMap::new(),
+            far: Far::default(),
         };
         // The bytes of each token, one behind the other, and where they are.
         let (mut texts, mut places) = (Vec::new(), vec![(0u32, 0u32); bound]);
@@ -92,13 +86,13 @@ impl Longest {
             let mut later = Vec::new();
             for merge in left_over {
                 let Merge { left, right, product } = merge;
-                let place_of =
+                let text_of =
                     |id: u32| places.get(id as usize).filter(|place| place.1 > 0).copied();
-                let (Some(one), Some(other)) = (place_of(left), place_of(right)) else {
+                let (Some(one), Some(other)) = (text_of(left), text_of(right)) else {
                     later.push(merge);
                     continue;
                 };
-                if place_of(product).is_some() {
+                if text_of(product).is_some() {
                     return None;
                 }
                 let start = texts.len();
@@ -118,8 +112,8 @@ impl Longest {
         if !left_over.is_empty() {
             return None;
         }
-        longest.far.values_mut().for_each(|alike| alike.sort_by_key(|one| !one.0.len()));
-        longest.far.values().all(|alike| alike.len() <= MOST_ALIKE).then_some(longest)
+        longest.far.settle()?;
+        Some(longest)
     }
 
     /// Notes how a token is made, behind its parts.
@@ -148,8 +142,7 @@ impl Longest {
             }
             (_, Some(prefix)) => {
                 *self.lengths.get_mut(place_of(prefix))? |= FAR;
-                let alike = self.far.entry(Key::new(text, 0, MAX_KEY).bytes()).or_default();
-                alike.push((text.into(), id));
+                self.far.add(text, id);
             }
             _ => {}
         }
@@ -170,12 +163,9 @@ impl Longest {
         if let (Some(prefix), true) = (rest.first_chunk(), most >= PREFIX) {
             let mut lengths = self.lengths.get(place_of(prefix)).copied().unwrap_or_default();
             if lengths & FAR != 0 && most > MAX_KEY {
-                let first = Key::new(rest, 0, MAX_KEY).bytes();
-                for (text, id) in self.far.get(&first).into_iter().flatten() {
-                    let fits = text.len() <= most && rest.starts_with(text);
-                    if fits && may_follow(*id, text.len()) {
-                        return Some((*id, text.len()));
-                    }
+                let found = self.far.longest(rest, most, &mut may_follow);
+                if found.is_some() {
+                    return found;
                 }
             }
             lengths &= (2u32 << most.min(MAX_KEY)).wrapping_sub(1) as u16 & !FAR;

@@ -11,6 +11,7 @@ pub mod batch;
 pub mod borders;
 pub mod bytes;
 pub mod cache;
+mod far;
 pub mod group;
 pub mod joins;
 pub mod key;
@@ -27,6 +28,7 @@ pub mod segments;
 pub mod strays;
 pub mod units;
 pub mod wide;
+mod windows;
 
 use super::Token;
 use crate::definition::Bpe as Definition;

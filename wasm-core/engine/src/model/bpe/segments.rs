@@ -348,12 +348,10 @@ fn near_the_end(text: &[u8], at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::definition::{Bpe as Definition, Merge};
+    use crate::definition::Merge;
     use crate::model::bpe::{Bpe, Reading};
-    use crate::oracle::bpe::merge_slowly;
+    use crate::oracle::bpe::{byte_level_with, bytes_alone, merge_slowly};
     use crate::oracle::random::Random;
-    use crate::split::byte_level::CHAR_OF_BYTE;
-    use crate::vocab::Vocab;
 
     /// Characters that have bytes in common, of every length.
     const ALPHABET: [char; 12] = ['a', ' ', 'é', 'è', 'ĩ', '你', '佩', '亠', '㽠', '쓠', '🌶', '🍶'];
@@ -361,10 +359,7 @@ mod tests {
     /// A byte-level vocabulary over the alphabet, dense with tokens that begin or end inside a
     /// character; `trained` keeps every merge behind those that make its parts.
     fn bpe(random: &mut Random, trained: bool) -> (Bpe, Vec<Merge>) {
-        let mut vocab = Vocab::new();
-        for (id, c) in (0..).zip(CHAR_OF_BYTE) {
-            vocab.insert(&c.to_string(), id).unwrap();
-        }
+        let mut vocab = bytes_alone();
         let mut merges = Vec::new();
         let mut known: Vec<u32> = (0..256).collect();
         let count = random.below(160);
@@ -398,16 +393,7 @@ mod tests {
                 merges.swap(at, random.below(at + 1));
             }
         }
-        let definition = Definition {
-            vocab,
-            merges: merges.clone(),
-            unk: None,
-            fuse_unk: false,
-            byte_fallback: false,
-            ignore_merges: false,
-            continuing_subword_prefix: None,
-            end_of_word_suffix: None,
-        };
+        let definition = byte_level_with(vocab, merges.clone());
         (Bpe::new(definition, Reading::Bytes), merges)
     }
 
