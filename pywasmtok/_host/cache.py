@@ -1,8 +1,9 @@
 """Compiled cores on disk, so that a process compiles nothing that an earlier one has compiled.
 
 Reading such a file is executing it: it holds native code. So the directory belongs to this user
-alone, a file starts with the SHA-256 of its content, and what is handed to wasmtime are the very
-bytes that were hashed. Anything that is damaged, foreign or of another version is built anew.
+alone, a file ends with a checksum of its content, and what is handed to wasmtime is a copy: the
+very bytes that were checked, in memory that nobody else writes to. Anything that is damaged,
+foreign or of another version is built anew.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-import mmap
 import os
 import stat
 import sys
+import zlib
+from io import FileIO
 from pathlib import Path
 from typing import Final
+
+from .sealed import Sealed, sealed_copy
 
 ENVIRONMENT: Final = "PYWASMTOK_CACHE_DIR"
 OFF: Final = "off"
 
-_MAGIC: Final = b"pywasmtok compiled core 1\n"
+# Behind the content, because that has to begin where a page of memory begins.
+_MAGIC: Final = b"pywasmtok compiled core 2\n"
 _SUFFIX: Final = ".cwasm"
-_HEADER: Final = len(_MAGIC) + hashlib.sha256().digest_size
+_TRAILER: Final = len(_MAGIC) + 4
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _POSIX: Final = sys.platform != "win32"
 
@@ -57,8 +62,8 @@ class Cache:
             return cls(None, str(problem))
         return cls(directory)
 
-    def load(self, key: str) -> memoryview | None:
-        """The content, checked; None if there is none or none that may be used."""
+    def load(self, key: str) -> Sealed | None:
+        """The content, checked; None if there is none or none that may be used. To be closed."""
         if self.directory is None:
             return None
         path = self._path(key)
@@ -77,7 +82,7 @@ class Cache:
     def problem(self, path: Path) -> str | None:
         """Why one of them would not be used."""
         try:
-            _read_checked(path)
+            _read_checked(path).close()
         except (OSError, Refused) as problem:
             return str(problem)
         return None
@@ -102,8 +107,8 @@ class Cache:
             descriptor, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(_MAGIC + hashlib.sha256(payload).digest())
                     file.write(payload)
+                    file.write(_trailer(payload))
                 os.replace(temporary, self._path(key))
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -142,29 +147,29 @@ def require_private(status: os.stat_result, path: Path) -> None:
         raise Refused(f"{path} may be written by others (mode {stat.S_IMODE(status.st_mode):04o})")
 
 
-def _read_checked(path: Path) -> memoryview:
-    content = _read_private(path)
-    payload = memoryview(content)[_HEADER:]
-    if content[:_HEADER] != _MAGIC + hashlib.sha256(payload).digest():
+def _trailer(payload: bytes | bytearray | memoryview) -> bytes:
+    return _MAGIC + zlib.crc32(payload).to_bytes(4, "little")
+
+
+def _read_checked(path: Path) -> Sealed:
+    with _opened(path) as file:
+        content = sealed_copy(file, os.fstat(file.fileno()).st_size, _TRAILER)
+    if bytes(content.behind) != _trailer(content.data):
+        content.close()
         raise Refused(f"{path} is damaged")
-    return payload
+    return content
 
 
-def _read_private(path: Path) -> mmap.mmap:
+def _opened(path: Path) -> FileIO:
     # Checked through the open file: a path could mean another one a moment later.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags)
-    with os.fdopen(descriptor, "rb") as file:
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(FileIO(os.open(path, flags)))
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{path} is no regular file")
         require_private(status, path)
-        if not status.st_size:
-            raise Refused(f"{path} is empty")
-        content = mmap.mmap(-1, status.st_size, access=mmap.ACCESS_COPY)
-        # A page of 2 MB is one fault, and clearing small ones takes longer than reading the file.
-        with contextlib.suppress(AttributeError, OSError):
-            content.madvise(mmap.MADV_HUGEPAGE)
-        # What a file that was cut off in this moment leaves out stays zero, and is noticed.
-        file.readinto(content)
-        return content
+        if status.st_size <= _TRAILER:
+            raise Refused(f"{path} is damaged")
+        stack.pop_all()
+        return file

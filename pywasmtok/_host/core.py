@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 import os
 import platform
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from . import abi, artifacts, config, fork, trap_handlers
 from .artifacts import Artifact
 from .cache import Cache, key_of
 from .raw import epoch_of
+from .sealed import Sealed
 from .ticker import ticker
 from .timer import EngineTimer
 
@@ -33,23 +36,38 @@ FUNCTIONS: Final = {**abi.FUNCTIONS, INIT_TLS: (1, 0)}
 class Core:
     """The engine and the module of one build; its exports are what the ABI says."""
 
-    def __init__(self, artifact: Artifact, cache: Cache, *, checked: bool = False) -> None:
-        """`checked`: its code finds each fault itself, whatever becomes of handlers of signals."""
+    def __init__(
+        self, artifact: Artifact, cache: Cache, *, checked: bool = False, stoppable: bool = False
+    ) -> None:
+        """`checked`: its code finds each fault itself, whatever becomes of handlers of signals.
+        Such code is `stoppable` in any case: it looks whether it is to end."""
         self.artifact = artifact
         self.name = artifact.name
         self.threads = artifact.threads
         self._cache = cache
         self._timed: Core | None = None
         self._checked: Core | None = None
+        self._stoppable: Core | None = None
+        # Whose stoppable one this is.
+        self._quick: Core | None = None
         # Workers of a shared memory cannot move to another engine: theirs is the safe one.
         self.by_handlers = not checked and not artifact.threads and trap_handlers.wanted()
+        # Whether a call can be ended from outside. Code that is as fast as can be never looks.
+        self.stoppable = stoppable or not self.by_handlers
+        kind = artifact.threads, self.by_handlers
         with fork.creation:
-            self.engine = config.new_engine(artifact.threads, self.by_handlers)
-            settings = config.fingerprint(artifact.threads, self.by_handlers)
-            self.module, self.from_cache = compiled(self.engine, artifact, cache, settings)
+            self.engine = config.new_engine(*kind, deadlines=self.stoppable)
+            settings = config.fingerprint(*kind, self.stoppable)
+            self.module, self.from_cache = compiled(
+                self.engine, artifact, cache, settings, lambda made: check(made, artifact)
+            )
         self._tick = epoch_of(self.engine)
         self.shared_memory_type = check_imports(self.module, artifact)
-        self.exports = check_exports(self.module, artifact)
+
+    @cached_property
+    def exports(self) -> frozenset[str]:
+        """Names of the functions that may be called."""
+        return frozenset(entry.name for entry in self.module.exports) & FUNCTIONS.keys()
 
     def interrupt(self, ticks: int = 1) -> None:
         """Ends the calls of this engine whose deadline is not further away: those that may be
@@ -68,11 +86,6 @@ class Core:
         return not (self.by_handlers and trap_handlers.lost())
 
     @property
-    def stoppable(self) -> bool:
-        """Whether a call can be ended from outside. Code that is as fast as can be never looks."""
-        return not self.by_handlers
-
-    @property
     def traps(self) -> str:
         """How its faults are found."""
         return trap_handlers.HANDLERS if self.by_handlers else trap_handlers.CHECKS
@@ -82,10 +95,22 @@ class Core:
         and for processes in which others handle the signals."""
         if not self.by_handlers:
             return self
+        if self._quick is not None:
+            return self._quick.checked()
         with fork.creation:
             if self._checked is None:
                 self._checked = Core(self.artifact, self._cache, checked=True)
             return self._checked
+
+    def with_stops(self) -> Core:
+        """The same build in code whose calls can be ended."""
+        if self.stoppable:
+            return self
+        with fork.creation:
+            if self._stoppable is None:
+                self._stoppable = Core(self.artifact, self._cache, stoppable=True)
+                self._stoppable._quick = self
+            return self._stoppable
 
     def with_clock(self) -> Core:
         """The same build on an engine of its own, checked, whose epoch moves with the time. It
@@ -102,30 +127,47 @@ class Core:
 
 
 def compiled(
-    engine: wasmtime.Engine, artifact: Artifact, cache: Cache, settings: str
+    engine: wasmtime.Engine,
+    artifact: Artifact,
+    cache: Cache,
+    settings: str,
+    check: Callable[[wasmtime.Module], None],
 ) -> tuple[wasmtime.Module, bool]:
-    """The module, and whether the cache had it; `settings` names what compiled code depends on."""
+    """The module, and whether the cache had it; `settings` names what compiled code depends on.
+    Nothing gets into the cache that `check` refuses: what was there needs it no more."""
     key = key_of(artifact.identity, version(), settings, processor())
     ready = cache.load(key)
     if ready is not None:
-        try:
+        with contextlib.closing(ready), contextlib.suppress(wasmtime.WasmtimeError):
             return deserialize(engine, ready), True
-        except wasmtime.WasmtimeError:
-            # Of another engine than the key tells apart: as good as none.
-            pass
+        # Of another engine than the key tells apart: as good as none.
     module = wasmtime.Module(engine, artifact.wasm)
+    check(module)
     cache.store(key, module.serialize())
     return module, False
 
 
-def deserialize(engine: wasmtime.Engine, native: memoryview) -> wasmtime.Module:
-    """`Module.deserialize` without its copy of the code; `native` must be writable memory."""
+def deserialize(engine: wasmtime.Engine, native: Sealed) -> wasmtime.Module:
+    if native.path is not None:
+        # Some systems run no code from files that have no name.
+        with contextlib.suppress(wasmtime.WasmtimeError):
+            return wasmtime.Module.deserialize_file(engine, native.path)
+    # `Module.deserialize` would make another copy of writable memory.
+    kind = ctypes.c_uint8 * len(native.data)
+    data = (kind.from_buffer_copy if native.data.readonly else kind.from_buffer)(native.data)
     result = ctypes.POINTER(ffi.wasmtime_module_t)()
-    data = (ctypes.c_uint8 * len(native)).from_buffer(native)
-    error = ffi.wasmtime_module_deserialize(engine.ptr(), data, len(native), ctypes.byref(result))
+    error = ffi.wasmtime_module_deserialize(engine.ptr(), data, len(data), ctypes.byref(result))
+    # No view may be in use when the memory is given back.
+    del data
     if error:
         raise wasmtime.WasmtimeError._from_ptr(error)
     return wasmtime.Module._from_ptr(result)
+
+
+def check(module: wasmtime.Module, artifact: Artifact) -> None:
+    """Whether it is of the shape that the ABI has."""
+    check_imports(module, artifact)
+    check_exports(module, artifact)
 
 
 def check_imports(module: wasmtime.Module, artifact: Artifact) -> wasmtime.MemoryType | None:
@@ -143,11 +185,10 @@ def check_imports(module: wasmtime.Module, artifact: Artifact) -> wasmtime.Memor
     raise ArtifactError(f"the core build {artifact.name!r} imports {names} instead of {wanted}")
 
 
-def check_exports(module: wasmtime.Module, artifact: Artifact) -> frozenset[str]:
-    """Names of the functions that may be called. The calls themselves are unchecked."""
+def check_exports(module: wasmtime.Module, artifact: Artifact) -> None:
+    """The functions are those of the ABI. The calls themselves are unchecked."""
     types: dict[str, Any] = {entry.name: entry.type for entry in module.exports}
     required = FUNCTIONS.keys() - _OPTIONAL - (set() if artifact.threads else _FOR_WORKERS)
-    usable = set()
     for name, (parameters, results) in FUNCTIONS.items():
         kind = types.get(name)
         if isinstance(kind, wasmtime.FuncType):
@@ -155,12 +196,10 @@ def check_exports(module: wasmtime.Module, artifact: Artifact) -> frozenset[str]
                 raise ArtifactError(
                     f"{name} of the core build {artifact.name!r} has another type than the ABI's"
                 )
-            usable.add(name)
         elif name in required:
             raise ArtifactError(f"the core build {artifact.name!r} exports no function {name}")
     if not artifact.threads and not isinstance(types.get("memory"), wasmtime.MemoryType):
         raise ArtifactError(f"the core build {artifact.name!r} exports no memory")
-    return frozenset(usable)
 
 
 def _shape(kind: wasmtime.FuncType) -> tuple[list[str], list[str]]:

@@ -44,6 +44,10 @@ class Source(Protocol):
         """The same tokenizer in instances with bounds."""
         ...
 
+    def with_stops(self) -> Source:
+        """The same tokenizer in instances whose calls can be ended from outside."""
+        ...
+
     def usable(self, instance: Instance) -> bool:
         """Whether an instance that did nothing wrong itself may go on working."""
 

@@ -86,10 +86,16 @@ class ImageSource:
 
     def limited(self, with_clock: bool, memory_cap: int | None) -> ImageSource:
         """The same tables for instances with other bounds."""
-        other = copy(self)
         # Who sets bounds may have strangers in mind.
         checked = self._core.checked()
-        core = checked.with_clock() if with_clock else checked
+        return self._on(checked.with_clock() if with_clock else checked, memory_cap)
+
+    def with_stops(self) -> ImageSource:
+        """The same tables for instances whose calls can be ended from outside."""
+        return self._on(self._core.with_stops(), self._memory_cap)
+
+    def _on(self, core: Core, memory_cap: int | None) -> ImageSource:
+        other = copy(self)
         other._core, other._memory_cap, other._first = core, memory_cap, None
         # Says at once whether its memory is enough.
         other._first = other.new_instance()

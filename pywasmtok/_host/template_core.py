@@ -40,8 +40,7 @@ class TemplateCore:
             self.engine = config.new_engine(False, self.by_handlers, max_wasm_stack, deadlines=True)
             # The bound of the stack is a number of each instance, not of the compiled code.
             settings = config.fingerprint(False, self.by_handlers, deadlines=True)
-            self.module, self.from_cache = compiled(self.engine, artifact, cache, settings)
-        _check(self.module)
+            self.module, self.from_cache = compiled(self.engine, artifact, cache, settings, _check)
 
     @cached_property
     def about(self) -> dict[str, object]:

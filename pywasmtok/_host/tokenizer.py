@@ -69,7 +69,8 @@ class CoreTokenizer:
         self._idle = pool.idle
         # For views with bounds, and for calls that somebody may want to end: by whether they have a
         # deadline, and by their memory.
-        self._pools_of_views: dict[tuple[bool, int | None], Pool] = {}
+        # Of views, by their bounds, and of calls that can be ended.
+        self._other_pools: dict[tuple[bool, int | None] | None, Pool] = {}
         self._thread = thread_stack.checked
         self._require_stack = thread_stack.require
         self._interrupt = interrupt
@@ -417,30 +418,31 @@ class CoreTokenizer:
         closed with this one."""
         from .limited import LimitedView
 
-        pool = self._pool_with(deadline is not None, memory)
+        pool = self._other_pool((deadline is not None, memory))
         threads = self._parallel.threads
         return LimitedView(pool, self.build, threads, self.from_snapshot, deadline=deadline)
 
-    def _pool_with(self, clock: bool, memory: int | None) -> Pool:
-        """Instances with bounds, or with none, in code that checks its accesses."""
-        key = clock, memory
-        pool = self._pools_of_views.get(key)
+    def _other_pool(self, bounds: tuple[bool, int | None] | None) -> Pool:
+        """Instances with these bounds; `None`: with none, but calls of them can be ended."""
+        pool = self._other_pools.get(bounds)
         if pool is None:
-            source = self._pool.open_source().limited(*key)
+            usual = self._pool.open_source()
+            source = usual.with_stops() if bounds is None else usual.limited(*bounds)
             # Of two threads that both make one, the first wins.
-            pool = self._pools_of_views.setdefault(key, type(self._pool)(source, self._pool.limit))
+            pool = type(self._pool)(source, self._pool.limit)
+            pool = self._other_pools.setdefault(bounds, pool)
         return pool
 
     def retire(self) -> None:
         """Keeps no idle instance any more: whoever still uses this pays for a new one each time."""
         self._pool.retire()
-        for pool in tuple(self._pools_of_views.values()):
+        for pool in tuple(self._other_pools.values()):
             pool.retire()
 
     def close(self) -> None:
         """Frees what is idle now, and the rest as the calls that use it end."""
         self._pool.close()
-        for pool in tuple(self._pools_of_views.values()):
+        for pool in tuple(self._other_pools.values()):
             pool.close()
 
     @property
@@ -505,7 +507,7 @@ class CoreTokenizer:
         """Instances whose calls can be ended, where those for all other calls cannot."""
         if self._pool.open_source().stoppable:
             return self._pool
-        return self._pool_with(False, None)
+        return self._other_pool(None)
 
     def _encode_long(self, data: bytes, flags: int, threads: int | None = None) -> bytes:
         ids = self._parallel.encode_long(self._run, data, flags, threads)

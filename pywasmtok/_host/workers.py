@@ -102,6 +102,9 @@ class SharedSource:
     def limited(self, with_clock: bool, memory_cap: int | None) -> SharedSource:
         raise no_bounds_here()
 
+    def with_stops(self) -> SharedSource:
+        return self
+
     def new_instance(self) -> Instance:
         if self._group.poisoned:
             self._group = self._loaded()

@@ -8,7 +8,7 @@ import random
 import string
 from collections.abc import Callable
 
-__all__ = ["HOSTILE", "hostile_text"]
+__all__ = ["HOSTILE", "hostile_text", "turned"]
 
 ZWJ = "\u200d"
 PEOPLE = "👨👩👧👦🧑👴👵"
@@ -72,3 +72,11 @@ def hostile_text(kind: str, size: int, seed: int) -> str:
     """So many bytes of it, or a character less."""
     text = HOSTILE[kind](random.Random(f"{kind} {size} {seed}"), size)
     return text.encode()[:size].decode(errors="ignore")
+
+
+def turned(text: str, times: int) -> str:
+    """A text of the same kind that nobody has seen: some libraries remember whole texts. A step is
+    a small part of the text, so that most of it stays in one piece, and each is shorter by a
+    character, since turning a run of one letter changes nothing."""
+    at = 1009 * times % len(text)
+    return (text[at:] + text[:at])[: len(text) - times]

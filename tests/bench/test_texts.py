@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pywasmtok.bench.hostile import HOSTILE, hostile_text
+from pywasmtok.bench.hostile import HOSTILE, hostile_text, turned
 from pywasmtok.bench.texts import Coiner, Tape, write
 
 
@@ -61,3 +61,14 @@ def test_hostile_texts_are_what_they_are_called() -> None:
     assert set(hostile_text("digits", 999, 1)) == set("0123456789")
     assert not any(char.isspace() for char in hostile_text("base64", 9_999, 1))
     assert hostile_text("joined emoji", 9_999, 1).count("\u200d") > 500
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_turned_texts_are_others_of_the_same_kind(kind: str) -> None:
+    text = hostile_text(kind, 64 << 10, 1)
+    texts = [turned(text, times) for times in range(9)]
+    assert texts[0] == text
+    assert len(set(texts)) == 9
+    for times, other in enumerate(texts):
+        assert len(other) == len(text) - times
+        assert set(other) <= set(text)

@@ -68,7 +68,7 @@ def test_k9_a_flipped_bit_anywhere_is_noticed(
     opened(store)
     path = only_file(directory)
     good = path.read_bytes()
-    for place in (0, 20, 40, 60, 1000, len(good) // 2, len(good) - 1):
+    for place in (0, 20, 1000, len(good) // 2, len(good) - 31, len(good) - 25, len(good) - 1):
         bad = bytearray(good)
         bad[place] ^= 0x10
         path.write_bytes(bad)
@@ -79,7 +79,7 @@ def test_k9_a_flipped_bit_anywhere_is_noticed(
     assert opened(store).from_cache
 
 
-@pytest.mark.parametrize("size", [0, 1, 57, 58, 59, -1])
+@pytest.mark.parametrize("size", [0, 1, 29, 30, 31, -30, -1])
 def test_k9_a_truncated_file_is_built_anew(store: Cache, directory: Path, size: int) -> None:
     opened(store)
     path = only_file(directory)
@@ -93,7 +93,10 @@ def test_code_of_another_engine_is_built_anew(store: Cache, directory: Path) -> 
     opened(store)
     key = only_file(directory).stem
     store.store(key, b"\x7fELF of something else")
-    assert store.load(key) is not None
+    whole = store.load(key)
+    assert whole is not None
+    assert bytes(whole.data) == b"\x7fELF of something else"
+    whole.close()
     assert not opened(store).from_cache
     assert opened(store).from_cache
 

@@ -94,7 +94,7 @@ def test_who_sets_bounds_keeps_small_pages() -> None:
     tok = host.load_tokenizer(FILE, build="portable", deadline=60.0)
     assert make_busy(tok).settling is None
     views = host.load_tokenizer(FILE, build="portable")
-    pool = views._pool_with(True, None)
+    pool = views._other_pool((True, None))
     instance = pool.acquire()
     pool.release(instance)
     make_busy(views)

@@ -50,6 +50,25 @@ def test_calls_without_bounds_rely_on_handlers_and_those_with_bounds_do_not() ->
     )
 
 
+def test_long_calls_rely_on_handlers_and_can_be_ended() -> None:
+    assert (
+        run(
+            START
+            + """
+    tok = cores.load()
+    kinds = lambda one: (one.core.by_handlers, one.core.stoppable)
+    print(tok._short(kinds), tok._long(kinds), end=" ")
+    usual, checked = tok._pool.acquire().core, tok._stoppable().acquire().core.checked()
+    assert checked is usual.checked() and usual.with_stops().with_stops() is usual.with_stops()
+    faulthandler.enable()
+    print(tok._short(kinds), tok._long(kinds))
+    trap_all(tok)
+    """
+        )
+        == "(True, False) (True, True) (False, True) (False, True)"
+    )
+
+
 def test_faulthandler_before_the_engine_changes_nothing() -> None:
     assert (
         run(

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import machine
 from ..child import ChildFailedError, lines_of
-from ..hostile import HOSTILE, hostile_text
+from ..hostile import HOSTILE, hostile_text, turned
 from ..libraries import PEERS, TWIN, LeftOutError, Library, load, names_of
 from ..measure import CPU, calmly, copies
 from ..rows import EQUAL, UNCHECKED, WRONG, Case, Measure, Row
@@ -123,10 +123,12 @@ def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             rounds = plan.hostile_rounds if size >= 1 << 20 else 2 * plan.hostile_rounds - 1
             slow = False
             spent: dict[str, list[float]] = {library.name: [] for library in found}
-            digests = {}
-            for _ in range(rounds):
+            digests: dict[str, str] = {}
+            for turn in range(rounds):
+                unseen = turned(text, turn)
                 for library in found:
-                    seconds, digests[library.name] = once(library, text)
+                    seconds, digest = once(library, unseen)
+                    digests.setdefault(library.name, digest)
                     spent[library.name].append(seconds)
                     slow |= seconds > plan.patience
                 if slow:
@@ -143,7 +145,7 @@ def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def once(library: Library, text: str) -> tuple[float, str]:
-    """CPU seconds, and a digest of the ids."""
+    """Seconds of the processor, and a digest of the ids."""
     encode = library.encode.get("buffer") or library.encode["list"]
     (own,) = copies([text])
     with calmly():

@@ -1,0 +1,133 @@
+"""Copies of files that nobody can change, and code that is run from them."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import sys
+from io import FileIO
+from pathlib import Path
+
+import pytest
+import wasmtime
+
+import pywasmtok._host as host
+from pywasmtok._host import sealed
+from pywasmtok._host.artifacts import Artifact
+from pywasmtok._host.cache import Cache
+from pywasmtok._host.core import Core
+from pywasmtok._host.sealed import Sealed, sealed_copy
+
+from .cores import ids_of, sample_wasm
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="files in memory are Linux's")
+
+
+@pytest.fixture(params=["in a file", "in memory"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    way: str = request.param
+    if way == "in memory":
+        monkeypatch.setattr(sealed.sys, "platform", "other")
+    elif sys.platform != "linux":
+        pytest.skip("files in memory are Linux's")
+    return way
+
+
+def copy_of(path: Path, size: int, behind: int = 4) -> Sealed:
+    with FileIO(path) as file:
+        return sealed_copy(file, size, behind)
+
+
+def test_a_copy_has_the_bytes_and_what_is_behind_them(way: str, tmp_path: Path) -> None:
+    path, content = tmp_path / "file", os.urandom(70_000)
+    path.write_bytes(content)
+    copy = copy_of(path, len(content))
+    path.write_bytes(b"another")
+    assert (copy.path is None) == (way == "in memory")
+    assert (bytes(copy.data), bytes(copy.behind)) == (content[:-4], content[-4:])
+    copy.close()
+    assert copy.path is None
+
+
+def test_what_a_file_has_lost_meanwhile_is_zero(way: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"short")
+    copy = copy_of(path, 9)
+    assert (bytes(copy.data), bytes(copy.behind)) == (b"short", bytes(4))
+    copy.close()
+
+
+@linux
+def test_nobody_writes_to_a_copy(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"some bytes")
+    copy = copy_of(path, 10)
+    assert copy.data.readonly
+    assert copy.path is not None
+    with open(copy.path, "r+b", buffering=0) as file:
+        with pytest.raises(PermissionError):
+            file.write(b"other")
+        with pytest.raises(PermissionError):
+            file.truncate(3)
+        with pytest.raises(PermissionError):
+            mmap.mmap(file.fileno(), 10)
+    copy.close()
+
+
+@linux
+def test_where_a_file_in_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*about: object) -> int:
+        raise PermissionError("not here")
+
+    path = tmp_path / "file"
+    path.write_bytes(b"some bytes")
+    for name in ("memfd_create", "sendfile"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sealed.os, name, refused)
+            copy = copy_of(path, 10)
+        assert copy.path is None
+        assert bytes(copy.data) + bytes(copy.behind) == b"some bytes"
+        copy.close()
+
+
+def test_code_runs_from_either(way: str, tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for from_cache in (False, True):
+        core = Core(Artifact("test", sample_wasm(False)), cache)
+        assert core.from_cache is from_cache
+        assert host.load_with(core, b"x").encode_ids("right", False) == ids_of("right")
+
+
+@linux
+def test_code_runs_where_files_in_memory_may_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the system runs no code from them."""
+    asked = []
+
+    def refused(engine: wasmtime.Engine, path: str) -> wasmtime.Module:
+        asked.append(path)
+        raise wasmtime.WasmtimeError("operation not permitted")
+
+    cache = Cache(tmp_path)
+    Core(Artifact("test", sample_wasm(False)), cache)
+    monkeypatch.setattr(wasmtime.Module, "deserialize_file", refused)
+    core = Core(Artifact("test", sample_wasm(False)), cache)
+    assert core.from_cache
+    assert len(asked) == 1
+    assert host.load_with(core, b"x").encode_ids("right", False) == ids_of("right")
+
+
+@linux
+def test_nothing_stays_open(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    Core(Artifact("test", sample_wasm(False)), cache)
+    before = len(os.listdir("/proc/self/fd"))
+    cores = [Core(Artifact("test", sample_wasm(False)), cache) for _ in range(5)]
+    assert all(core.from_cache for core in cores)
+    # wasmtime keeps what it has mapped, for as long as it is mapped.
+    assert len(os.listdir("/proc/self/fd")) == before + 5
+    cores.clear()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
