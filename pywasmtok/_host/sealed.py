@@ -15,6 +15,9 @@ import sys
 from io import FileIO
 from typing import Final
 
+# For people who look at what a process has open.
+NAME: Final = "pywasmtok-code"
+
 # One call of `sendfile` copies no more.
 _MOST: Final = 0x7FFF_F000
 
@@ -58,7 +61,7 @@ def _in_memory_file(file: FileIO, size: int, behind: int) -> Sealed:
     import fcntl
 
     seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-    descriptor = os.memfd_create("pywasmtok", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    descriptor = os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         done = 0
         while done < size:
