@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from .crew import Job
     from .instance import Instance
 
-# How much of the text in front of a place is searched. Prose has a cut in every line.
-_WINDOW: Final = 4096
+# How much of the text in front of a place is searched. Prose has a cut in every line. Where there
+# is none, as in runs of line breaks, a search takes longer than encoding the part. So only every
+# so manyth part looks far: texts whose cuts are rare have parts, too.
+_WINDOW: Final = 512
+_FAR_WINDOW: Final = 4096
+_FAR: Final = 8
 # A cut is decided by two characters on each side, so by eight bytes.
 _BESIDE: Final = 8
 
@@ -91,12 +95,13 @@ class LongText:
             return known
         place = part * self._size
         # Not so far back that it could be a cut of the part in front of it.
-        start = self._border(max(place - min(_WINDOW, self._size), 0))
+        window = _WINDOW if part % _FAR else _FAR_WINDOW
+        start = self._border(max(place - min(window, self._size), 0))
         end = self._border(min(place + 2 * _BESIDE, len(self._data)))
-        window = self._data[start:end]
-        found, _ = run(0, lambda one: one.last_cut(window, place - start), helped)
-        # At the edge of the window it was decided without the characters beyond.
-        sure = start + found if _BESIDE <= found <= len(window) - _BESIDE else 0
+        searched = self._data[start:end]
+        found, _ = run(0, lambda one: one.last_cut(searched, place - start), helped)
+        # At the edge of what is searched it was decided without the characters beyond.
+        sure = start + found if _BESIDE <= found <= len(searched) - _BESIDE else 0
         self._found[part] = sure
         return sure
 
