@@ -67,9 +67,8 @@ class CoreTokenizer:
         self.image: Image | None = None
         self._pool = pool
         self._idle = pool.idle
-        # For views with bounds, and for calls that somebody may want to end: by whether they have a
-        # deadline, and by their memory.
-        # Of views, by their bounds, and of calls that can be ended.
+        # For views, by whether they have a deadline, and by their memory; and, under `None`, for
+        # calls that somebody may want to end.
         self._other_pools: dict[tuple[bool, int | None] | None, Pool] = {}
         self._thread = thread_stack.checked
         self._require_stack = thread_stack.require
