@@ -19,6 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
+from .new_file import new_file
 from .sealed import Sealed, sealed_copy
 
 ENVIRONMENT: Final = "PYWASMTOK_CACHE_DIR"
@@ -99,16 +100,12 @@ class Cache:
         """Puts the content there in one step, so that no reader ever sees half of it."""
         if self.directory is None:
             return
-        # Who only reads need not wait for it.
-        import tempfile
-
         try:
-            # mkstemp makes files of mode 0600.
-            descriptor, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
+            descriptor, temporary = new_file(self.directory, ".new-")
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(payload)
-                    file.write(_trailer(payload))
+                    file.write(_trailer(zlib.crc32(payload)))
                 os.replace(temporary, self._path(key))
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -147,17 +144,22 @@ def require_private(status: os.stat_result, path: Path) -> None:
         raise Refused(f"{path} may be written by others (mode {stat.S_IMODE(status.st_mode):04o})")
 
 
-def _trailer(payload: bytes | bytearray | memoryview) -> bytes:
-    return _MAGIC + zlib.crc32(payload).to_bytes(4, "little")
+def _trailer(checksum: int) -> bytes:
+    return _MAGIC + checksum.to_bytes(4, "little")
 
 
 def _read_checked(path: Path) -> Sealed:
+    damaged = Refused(f"{path} is damaged")
     with _opened(path) as file:
-        content = sealed_copy(file, os.fstat(file.fileno()).st_size, _TRAILER)
-    if bytes(content.behind) != _trailer(content.data):
-        content.close()
-        raise Refused(f"{path} is damaged")
-    return content
+        try:
+            content = sealed_copy(file, os.fstat(file.fileno()).st_size - _TRAILER)
+        except EOFError:
+            raise damaged from None
+        # The copy ends where the trailer begins.
+        if file.read() == _trailer(content.checksum):
+            return content
+    content.close()
+    raise damaged
 
 
 def _opened(path: Path) -> FileIO:

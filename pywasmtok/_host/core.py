@@ -153,8 +153,7 @@ def deserialize(engine: wasmtime.Engine, native: Sealed) -> wasmtime.Module:
         with contextlib.suppress(wasmtime.WasmtimeError):
             return wasmtime.Module.deserialize_file(engine, native.path)
     # `Module.deserialize` would make another copy of writable memory.
-    kind = ctypes.c_uint8 * len(native.data)
-    data = (kind.from_buffer_copy if native.data.readonly else kind.from_buffer)(native.data)
+    data = (ctypes.c_uint8 * len(native.data)).from_buffer(native.data)
     result = ctypes.POINTER(ffi.wasmtime_module_t)()
     error = ffi.wasmtime_module_deserialize(engine.ptr(), data, len(data), ctypes.byref(result))
     # No view may be in use when the memory is given back.

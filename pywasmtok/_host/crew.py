@@ -2,7 +2,8 @@
 
 Who calls does the work; others only help. So a call never waits for a thread to be free: it finds
 helpers, or it does all of the work itself. Nor does it wait for helpers that the system does not
-let run: the caller does their last pieces again if that takes long.
+let run: the caller does their last pieces again if that takes long. Helpers that do run are waited
+for, however large their pieces are: doing these twice would take a processor and gain nothing.
 
 As many threads take part in such calls at one time, callers among them, as there are processors,
 however many call; when one is done, its processor goes to the call with the fewest helpers.
@@ -44,6 +45,8 @@ _PATIENCE_SECONDS: Final = 1.0
 # has taken, which is more than a piece takes.
 _PATIENCE_SHARE: Final = 0.25
 _SHORTEST_PATIENCE: Final = 0.001
+# Who has had a processor for this share of the time is let run.
+_RUNS: Final = 0.5
 
 _MISSING: Final = object()
 
@@ -224,6 +227,11 @@ class Crew:
     def helpers_of(self, job: Job) -> int:
         return sum(worker.job is job for worker in self._workers)
 
+    def _seconds_of_helpers(self, job: Job) -> dict[_Worker, float]:
+        """For how long each has had a processor, as far as this system says so."""
+        workers = [worker for worker in self._workers if worker.job is job]
+        return {worker: processors.seconds_of(worker.thread.native_id) for worker in workers}
+
     def busy(self) -> int:
         """Threads that take part now: callers and helpers."""
         return len(self._jobs) + sum(worker.job is not None for worker in self._workers)
@@ -259,7 +267,15 @@ class Crew:
         job.take_part(helped)
         # A helper that runs is done with its last piece about now.
         patience = max(_SHORTEST_PATIENCE, (time.monotonic() - start) * _PATIENCE_SHARE)
-        self._wait_for_helpers(job, patience)
+        while True:
+            before = self._seconds_of_helpers(job)
+            asked = time.monotonic()
+            self._wait_for_helpers(job, patience)
+            enough = _RUNS * (time.monotonic() - asked)
+            left = self._seconds_of_helpers(job)
+            if not left or any(left[who] - before.get(who, left[who]) < enough for who in left):
+                break
+            patience = min(2 * patience, _WAIT_SECONDS)
         job.do_what_is_missing(helped)
 
     def _close(self, job: Job) -> None:

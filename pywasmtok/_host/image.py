@@ -16,7 +16,7 @@ import ctypes
 import os
 import sys
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -53,6 +53,18 @@ class Run(NamedTuple):
     place: int
 
 
+class Part(NamedTuple):
+    """What is in a run."""
+
+    content: memoryview
+    stretches: Sequence[tuple[int, int]]
+    """From where to where in it something is set; all else are zeros."""
+
+    @classmethod
+    def of(cls, content: memoryview) -> Part:
+        return cls(content, _not_zero(content))
+
+
 class Layout(NamedTuple):
     """What is to be known of a memory beside its bytes."""
 
@@ -70,7 +82,7 @@ class Image:
         self,
         layout: Layout,
         file: int | None,
-        parts: Sequence[memoryview] = (),
+        parts: Sequence[Part] = (),
         about: Mapping[str, Any] | None = None,
     ) -> None:
         """Owns `file`, in which the runs are; without one they are copied out of `parts`."""
@@ -88,9 +100,11 @@ class Image:
             return
         for run, part in zip(layout.runs, parts, strict=True):
             # There a fresh instance has something else than zeros.
-            kept = max(0, layout.first - run.start)
-            for at, chunk in not_zero(part, kept):
-                self._copies.append((run.start + at, bytes(chunk)))
+            kept = min(max(0, layout.first - run.start), run.length)
+            stretches = [(0, kept), *((max(begin, kept), end) for begin, end in part.stretches)]
+            for begin, end in stretches:
+                if begin < end:
+                    self._copies.append((run.start + begin, bytes(part.content[begin:end])))
 
     @classmethod
     def of(cls, instance: Instance, about: Mapping[str, Any] | None = None) -> Image:
@@ -100,7 +114,7 @@ class Image:
     def of_memory(
         cls,
         layout: Layout,
-        parts: Sequence[memoryview],
+        parts: Sequence[Part],
         about: Mapping[str, Any] | None = None,
     ) -> Image:
         """`parts` are the contents of the runs."""
@@ -150,66 +164,71 @@ class Image:
                 raise OSError(code, os.strerror(code))
 
 
-def memory_of(instance: Instance) -> tuple[Layout, list[memoryview]]:
+def memory_of(instance: Instance) -> tuple[Layout, list[Part]]:
     """What there is to keep: all but long stretches of zeros. Windows, not copies."""
     memory = instance.read(0, instance.size)
     first = instance.first_size
-    places, place = [], 0
-    for begin, end in _used(memory, first):
-        places.append(Run(begin, end - begin, place))
+    found = _not_zero(memory)
+    runs: list[Run] = []
+    parts = []
+    place = 0
+    for begin, end in _used(found, first):
+        runs.append(Run(begin, end - begin, place))
+        # A stretch ends in the run in which it begins: between two of them are zeros.
+        stretches = [(at - begin, to - begin) for at, to in found if begin <= at < end]
+        parts.append(Part(memory[begin:end], stretches))
         place += end - begin
-    layout = Layout(instance.handles(), len(memory), first, places)
-    return layout, [memory[run.start : run.start + run.length] for run in places]
+    return Layout(instance.handles(), len(memory), first, runs), parts
 
 
-def _used(memory: memoryview, first: int) -> list[tuple[int, int]]:
+def _used(found: Sequence[tuple[int, int]], first: int) -> list[tuple[int, int]]:
     """Stretches of the memory, few enough to be mapped one by one. The beginning is always among
     them: zeros of ours must cover the data that a fresh instance has there."""
-    units = {start // ALIGNMENT for start, _ in not_zero(memory, first)}
     stretches: list[tuple[int, int]] = []
-    for unit in sorted(units):
-        if stretches and stretches[-1][1] == unit:
-            stretches[-1] = stretches[-1][0], unit + 1
+    for start, stop in ((0, first), *found):
+        begin, end = start // ALIGNMENT * ALIGNMENT, -(-stop // ALIGNMENT) * ALIGNMENT
+        if stretches and begin <= stretches[-1][1]:
+            stretches[-1] = stretches[-1][0], max(end, stretches[-1][1])
         else:
-            stretches.append((unit, unit + 1))
+            stretches.append((begin, end))
     gaps = sorted((after[0] - before[1] for before, after in pairwise(stretches)), reverse=True)
-    bridged = max([_WORTH_A_GAP // ALIGNMENT, *gaps[_MOST_RUNS - 1 : _MOST_RUNS]])
+    bridged = max([_WORTH_A_GAP, *gaps[_MOST_RUNS - 1 : _MOST_RUNS]])
     joined: list[tuple[int, int]] = []
     for begin, end in stretches:
         if joined and begin - joined[-1][1] <= bridged:
             joined[-1] = joined[-1][0], end
         else:
             joined.append((begin, end))
-    return [(begin * ALIGNMENT, end * ALIGNMENT) for begin, end in joined]
+    return joined
 
 
-def not_zero(memory: memoryview, kept: int = 0) -> Iterator[tuple[int, memoryview]]:
-    """(place, chunk) of all chunks in which something is set, and of all in the first `kept`."""
+def _not_zero(memory: memoryview) -> list[tuple[int, int]]:
+    """From where to where something is set, by chunks."""
+    found: list[tuple[int, int]] = []
     for start in range(0, len(memory), _CHUNK):
-        chunk = memory[start : start + _CHUNK]
         # As bytes: windows are compared byte by byte, which takes ten times as long.
-        if start < kept or chunk.tobytes() != _ZEROS[: len(chunk)]:
-            yield start, chunk
+        chunk = memory[start : start + _CHUNK].tobytes()
+        if chunk != _ZEROS[: len(chunk)]:
+            if found and found[-1][1] == start:
+                found[-1] = found[-1][0], start + len(chunk)
+            else:
+                found.append((start, start + len(chunk)))
+    return found
 
 
-def write_run(file: int, content: memoryview, place: int) -> None:
+def write_run(file: int, part: Part, place: int) -> None:
     """Zeros are left out: what is not written to a new file is a hole of zeros."""
-    begin = end = 0
-    for start, chunk in not_zero(content):
-        if start != end:
-            _write_all(file, content[begin:end], place + begin)
-            begin = start
-        end = start + len(chunk)
-    _write_all(file, content[begin:end], place + begin)
+    for begin, end in part.stretches:
+        write_all(file, part.content[begin:end], place + begin)
 
 
-def _write_all(file: int, chunk: memoryview, place: int) -> None:
-    while chunk:
-        written = os.pwrite(file, chunk, place)
-        chunk, place = chunk[written:], place + written
+def write_all(file: int, content: memoryview, place: int) -> None:
+    while content:
+        written = os.pwrite(file, content, place)
+        content, place = content[written:], place + written
 
 
-def _anonymous_file(layout: Layout, parts: Sequence[memoryview]) -> int | None:
+def _anonymous_file(layout: Layout, parts: Sequence[Part]) -> int | None:
     """None where the system has no such files, or no more of them."""
     if not sys.platform.startswith("linux") or not hasattr(os, "memfd_create"):
         return None
@@ -221,8 +240,8 @@ def _anonymous_file(layout: Layout, parts: Sequence[memoryview]) -> int | None:
         return None
     try:
         os.ftruncate(file, max(run.place + run.length for run in layout.runs))
-        for run, content in zip(layout.runs, parts, strict=True):
-            write_run(file, content, run.place)
+        for run, part in zip(layout.runs, parts, strict=True):
+            write_run(file, part, run.place)
         seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals | fcntl.F_SEAL_SEAL)
     except OSError:

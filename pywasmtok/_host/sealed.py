@@ -1,9 +1,10 @@
-"""A copy of a file that nobody can change any more, which the system can map like a file.
+"""A copy of the beginning of a file that nobody can change any more, and its checksum.
 
 Compiled code is mapped by wasmtime faster than it is copied: only those pages are touched that are
 used. But mapping the file itself would be a promise of everybody who may write to it to leave it
 alone for as long as the process lives: a file that is cut off is a signal that ends the process. So
-its bytes go to a file in memory first, which is sealed.
+its bytes go to a file in memory first, which is sealed. The checksum is that of the very bytes that
+went there.
 """
 
 from __future__ import annotations
@@ -12,77 +13,99 @@ import contextlib
 import mmap
 import os
 import sys
+import zlib
+from functools import cached_property
 from io import FileIO
 from typing import Final
 
 # For people who look at what a process has open.
 NAME: Final = "pywasmtok-code"
 
-# One call of `sendfile` copies no more.
-_MOST: Final = 0x7FFF_F000
+# What is copied at a time: a processor still has it when its checksum is taken.
+_BLOCK: Final = 512 * 1024
 
 
 class Sealed:
     """Bytes of a file, and a name under which they can be opened, where there is one."""
 
-    def __init__(self, content: mmap.mmap, behind: int, descriptor: int | None) -> None:
-        """The last `behind` bytes are apart."""
+    def __init__(self, size: int, checksum: int, content: mmap.mmap | int) -> None:
+        """`content`: a file in memory, or the memory itself."""
+        self.checksum = checksum
+        """CRC-32."""
+        self._size = size
         self._content = content
-        self._descriptor = descriptor
-        self._whole = memoryview(content)
-        self.data = self._whole[: len(content) - behind]
-        self.behind = self._whole[len(content) - behind :]
 
     @property
     def path(self) -> str | None:
         """Until this is closed. What has mapped the file by then keeps it."""
-        return None if self._descriptor is None else f"/proc/self/fd/{self._descriptor}"
+        content = self._content
+        return f"/proc/self/fd/{content}" if isinstance(content, int) and content >= 0 else None
+
+    @cached_property
+    def data(self) -> mmap.mmap:
+        """In memory of this process. Writing to it changes nobody else's."""
+        content = self._content
+        if not isinstance(content, int):
+            return content
+        return mmap.mmap(content, self._size, access=mmap.ACCESS_COPY)
 
     def close(self) -> None:
-        for view in (self.data, self.behind, self._whole):
-            view.release()
-        self._content.close()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        content, self._content = self._content, -1
+        if not isinstance(content, int):
+            content.close()
+        elif content >= 0:
+            os.close(content)
+            if "data" in self.__dict__:
+                self.data.close()
 
 
-def sealed_copy(file: FileIO, size: int, behind: int) -> Sealed:
-    """Of the first `size` bytes of a file, of which the last ones are apart. What a file that was
-    cut off in this moment leaves out is zero."""
+def sealed_copy(file: FileIO, size: int) -> Sealed:
+    """Of the first `size` bytes of a file, which is then read to there. EOFError: it has fewer."""
     with contextlib.suppress(OSError, AttributeError):
-        return _in_memory_file(file, size, behind)
-    return _in_memory(file, size, behind)
+        return _in_memory_file(file, size)
+    return _in_memory(file, size)
 
 
-def _in_memory_file(file: FileIO, size: int, behind: int) -> Sealed:
+def _in_memory_file(file: FileIO, size: int) -> Sealed:
     if sys.platform != "linux":
         raise OSError("no files in memory")
     import fcntl
 
     seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-    descriptor = os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    copy = os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        done = 0
-        while done < size:
-            step = os.sendfile(descriptor, file.fileno(), done, min(size - done, _MOST))
-            if not step:
-                os.ftruncate(descriptor, size)
-                break
-            done += step
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
-        flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
-        return Sealed(mmap.mmap(descriptor, size, flags, mmap.PROT_READ), behind, descriptor)
+        checksum, left = 0, size
+        buffer = memoryview(bytearray(min(_BLOCK, size)))
+        file.seek(0)
+        while left:
+            block = _filled(file, buffer[:left])
+            checksum = zlib.crc32(block, checksum)
+            left -= len(block)
+            while block:
+                block = block[os.write(copy, block) :]
+        fcntl.fcntl(copy, fcntl.F_ADD_SEALS, seals)
     except BaseException:
-        os.close(descriptor)
+        os.close(copy)
         raise
+    return Sealed(size, checksum, copy)
 
 
-def _in_memory(file: FileIO, size: int, behind: int) -> Sealed:
+def _in_memory(file: FileIO, size: int) -> Sealed:
     content = mmap.mmap(-1, size, access=mmap.ACCESS_COPY)
     # A page of 2 MB is one fault, and clearing small ones takes longer than reading the file.
     with contextlib.suppress(AttributeError, OSError):
         content.madvise(mmap.MADV_HUGEPAGE)
     file.seek(0)
-    file.readinto(content)
-    return Sealed(content, behind, None)
+    with memoryview(content) as room:
+        place = 0
+        while place < size:
+            place += len(_filled(file, room[place:]))
+    return Sealed(size, zlib.crc32(content), content)
+
+
+def _filled(file: FileIO, room: memoryview) -> memoryview:
+    """The part of it that has been read now."""
+    count = file.readinto(room)
+    if not count:
+        raise EOFError("the file was cut off")
+    return room[:count]

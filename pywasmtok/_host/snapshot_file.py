@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from . import config
-from .image import ALIGNMENT, Layout, Run, write_run
+from .image import ALIGNMENT, Layout, Part, Run, write_all, write_run
 from .instance import Handles
 
 _MAGIC: Final = b"pywasmtok snapshot 1\n"
@@ -55,17 +55,15 @@ class Header(NamedTuple):
         return HEADER + sum(run.length for run in self.layout.runs)
 
 
-def write(
-    file: int, about: Mapping[str, Any], layout: Layout, parts: Sequence[memoryview]
-) -> Header:
+def write(file: int, about: Mapping[str, Any], layout: Layout, parts: Sequence[Part]) -> Header:
     """Into a new, empty file."""
     runs = [run._replace(place=run.place + HEADER) for run in layout.runs]
-    checksums = tuple(map(zlib.crc32, parts))
+    checksums = tuple(zlib.crc32(part.content) for part in parts)
     header = Header(about, layout._replace(runs=runs), checksums)
     os.ftruncate(file, header.length)
     for run, part in zip(runs, parts, strict=True):
         write_run(file, part, run.place)
-    write_run(file, memoryview(_described(header)), 0)
+    write_all(file, memoryview(_described(header)), 0)
     return header
 
 
@@ -101,12 +99,12 @@ def verify(file: int, header: Header) -> None:
         _require(found == checksum, run)
 
 
-def read_parts(file: int, header: Header) -> list[memoryview]:
+def read_parts(file: int, header: Header) -> list[Part]:
     """The contents of the runs, verified: for where the file itself cannot be mapped."""
     parts = [memoryview(b"".join(_blocks(file, run))) for run in header.layout.runs]
     for part, run, checksum in zip(parts, header.layout.runs, header.checksums, strict=True):
         _require(zlib.crc32(part) == checksum, run)
-    return parts
+    return [Part.of(part) for part in parts]
 
 
 def _blocks(file: int, run: Run) -> Iterator[bytes]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from .cache import Refused, require_private
+from .new_file import new_file
 
 _SNAPSHOT: Final = ".snapshot"
 _VERIFIED: Final = ".verified"
@@ -76,7 +77,7 @@ class Folder:
 
     def new_file(self) -> tuple[int, str]:
         """A file of mode 0600, and its name. Locked, for as long as it is open."""
-        file, name = _new_file(self.path)
+        file, name = new_file(self.path, _NEW)
         try_to_lock(file)
         return file, name
 
@@ -178,7 +179,7 @@ class Folder:
                 os.unlink(entry.path)
 
     def _put(self, path: Path, content: bytes) -> None:
-        file, name = _new_file(self.path)
+        file, name = new_file(self.path, _NEW)
         with os.fdopen(file, "wb") as stream:
             stream.write(content)
         os.replace(name, path)
@@ -197,13 +198,6 @@ class Folder:
                 yield from [entry for entry in entries if wanted(entry.name)]
         except FileNotFoundError:
             return
-
-
-def _new_file(folder: Path) -> tuple[int, str]:
-    # Who only reads need not wait for it.
-    import tempfile
-
-    return tempfile.mkstemp(dir=folder, prefix=_NEW)
 
 
 def _identity(state: os.stat_result) -> bytes:

@@ -189,7 +189,7 @@ class SnapshotStore:
         """Stores what the instance has loaded. The same memory out of the store; None if it could
         not be stored or cannot be mapped there."""
         layout, parts = memory_of(instance)
-        if not _HAS_PLACES or HEADER + sum(map(len, parts)) > self.max_bytes:
+        if not _HAS_PLACES or HEADER + sum(run.length for run in layout.runs) > self.max_bytes:
             return None
         folder = self._folder()
         try:

@@ -105,6 +105,50 @@ def test_nobody_waits_for_a_helper_that_does_not_run(crew: Crew) -> None:
     wait_for(lambda: crew.busy() == 0)
 
 
+def test_a_helper_that_runs_is_waited_for(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its piece may be much larger than all that the caller has done."""
+    # As if each had a processor all the time.
+    monkeypatch.setattr(processors, "seconds_of", lambda thread: time.monotonic())
+    caller = threading.get_ident()
+    taken = threading.Event()
+    done: list[int] = []
+
+    def work(piece: int) -> int:
+        if threading.get_ident() == caller:
+            assert taken.wait(10)
+        else:
+            taken.set()
+            time.sleep(0.3)
+        done.append(piece)
+        return piece
+
+    assert crew.run(job(2, work, 2)) == [0, 1]
+    assert sorted(done) == [0, 1]
+
+
+def test_a_helper_that_stops_running_is_not_waited_for(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = time.monotonic()
+    # It is taken off its processor after a tenth of a second.
+    monkeypatch.setattr(processors, "seconds_of", lambda _: min(time.monotonic(), start + 0.1))
+    caller = threading.get_ident()
+    taken, gate = threading.Event(), threading.Event()
+
+    def work(piece: int) -> int:
+        if threading.get_ident() == caller:
+            assert taken.wait(10)
+        else:
+            taken.set()
+            gate.wait(10)
+        return piece
+
+    assert crew.run(job(2, work, 2)) == [0, 1]
+    assert 0.1 <= time.monotonic() - start < 5
+    gate.set()
+    wait_for(lambda: crew.busy() == 0)
+
+
 def test_the_largest_pieces_first(crew: Crew) -> None:
     done: list[int] = []
     Job(4, lambda piece, helped: done.append(piece), 1, [2, 0, 3, 1]).take_part(None)

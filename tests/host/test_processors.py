@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,34 @@ def test_a_pinned_process_uses_one() -> None:
     """)
         == "1"
     )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of threads are Linux's")
+def test_how_long_a_thread_has_run() -> None:
+    end, ready = threading.Event(), threading.Event()
+    numbers: list[int] = []
+
+    def work() -> None:
+        numbers.append(threading.get_native_id())
+        spent = time.thread_time()
+        while time.thread_time() < spent + 0.02:
+            pass
+        ready.set()
+        end.wait(10)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert ready.wait(10)
+    spent = processors.seconds_of(numbers[0])
+    assert 0.02 <= spent < 5
+    # It waits, and needs no processor for that.
+    time.sleep(0.1)
+    assert processors.seconds_of(numbers[0]) < spent + 0.05
+    end.set()
+    thread.join()
+    # The system may take a moment longer to forget it.
+    late = time.monotonic() + 10
+    while processors.seconds_of(numbers[0]):
+        assert time.monotonic() < late
+    assert processors.seconds_of(threading.get_native_id()) > 0
+    assert processors.seconds_of(None) == 0

@@ -106,6 +106,22 @@ impl Vocab {
         self.entries.get(number as usize).map(|entry| self.text_of(entry))
     }
 
+    /// Whether this is the id of the text, and `text` the text of the id.
+    pub fn pairs(&self, text: &str, id: u32) -> bool {
+        let number = self.by_id.get(id as usize).copied().unwrap_or(NONE);
+        let entry = self.entries.get(number as usize);
+        entry.is_some_and(|entry| entry.id == id && self.text_of(entry) == text)
+    }
+
+    /// Whether two texts have one id. It may also say so where a text that had it was given another.
+    pub fn shares_ids(&self) -> bool {
+        let mut numbers = 0u32..;
+        !self
+            .entries
+            .iter()
+            .all(|entry| self.by_id.get(entry.id as usize) == numbers.next().as_ref())
+    }
+
     /// Every text with its id, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
         self.entries.iter().map(|entry| (self.text_of(entry), entry.id))
@@ -196,6 +212,19 @@ mod tests {
         assert_eq!((vocab.id("a"), vocab.id("b")), (Some(7), Some(7)));
         assert_eq!(vocab.text(7), Some("b"));
         assert_eq!(vocab.id_bound(), 8);
+        assert!(vocab.shares_ids());
+        assert!(vocab.pairs("b", 7) && !vocab.pairs("a", 7));
+    }
+
+    #[test]
+    fn a_text_that_is_given_another_id_leaves_the_first() {
+        let mut vocab = Vocab::new();
+        vocab.insert("a", 7).unwrap();
+        vocab.insert("b", 3).unwrap();
+        assert!(!vocab.shares_ids());
+        vocab.insert("a", 5).unwrap();
+        assert!(!vocab.shares_ids());
+        assert!(vocab.pairs("a", 5) && !vocab.pairs("a", 7) && !vocab.pairs("a", 100));
     }
 
     #[test]

@@ -8,6 +8,43 @@ const WINDOW: usize = 1 << 16;
 const MOST_ASKED: usize = 512;
 const ASCII: usize = 128;
 
+/// All that decides whether a border is a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Around {
+    pub left: char,
+    pub right: char,
+    /// The ones beside them, where there are any.
+    pub outer: [Option<char>; 2],
+}
+
+impl Around {
+    /// `None` where no character ends, or nothing is on one of the sides.
+    pub fn of(text: &str, at: usize) -> Option<Self> {
+        let (mut before, mut behind) = (text.get(..at)?.chars().rev(), text.get(at..)?.chars());
+        let (left, right) = (before.next()?, behind.next()?);
+        Some(Self { left, right, outer: [before.next(), behind.next()] })
+    }
+}
+
+/// The last question and its answer: in a run of one character all questions are the same.
+#[derive(Debug, Default)]
+pub struct Asked(Option<(Around, bool)>);
+
+impl Asked {
+    #[inline]
+    pub fn again(&mut self, text: &str, at: usize, ask: impl FnOnce(Around) -> bool) -> bool {
+        let Some(around) = Around::of(text, at) else { return false };
+        match self.0 {
+            Some((known, answer)) if known == around => answer,
+            _ => {
+                let answer = ask(around);
+                self.0 = Some((around, answer));
+                answer
+            }
+        }
+    }
+}
+
 /// What is known of pairs of ASCII characters, asked for one by one.
 #[derive(Debug)]
 pub struct Search {

@@ -341,6 +341,22 @@ fn the_nearest_cut_is_found() {
         let first = all.iter().copied().find(|&cut| cut >= at);
         assert_eq!(tokenizer.first_cut(text, at), first, "{at}");
     }
+    // Between runs of one character: their borders are all alike but for the outermost ones.
+    let mut random = Random::new(5);
+    let mut found = 0;
+    for _ in 0..300 {
+        let runs = (0..1 + random.below(6))
+            .map(|_| random.pick(CHARS).to_string().repeat(1 + random.below(12)));
+        let text: String = runs.collect();
+        let all: Vec<usize> = (0..text.len()).filter(|&at| tokenizer.is_cut(&text, at)).collect();
+        found += all.len();
+        let at = random.below(text.len() + 1);
+        let last = all.iter().copied().rfind(|&cut| cut <= at);
+        assert_eq!(tokenizer.last_cut(&text, at), last, "{text:?} {at}");
+        let first = all.iter().copied().find(|&cut| cut >= at);
+        assert_eq!(tokenizer.first_cut(&text, at), first, "{text:?} {at}");
+    }
+    assert!(found > 200, "{found}");
     let far = "a".repeat(200_000);
     assert_eq!(tokenizer.last_cut(&format!("as {far}"), far.len()), None);
     assert_eq!(tokenizer.last_cut("", 0), None);

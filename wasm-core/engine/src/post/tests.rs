@@ -4,9 +4,10 @@
 
 use super::*;
 use crate::definition::{
-    Bpe, Model, Side, TemplatePiece, TemplateToken, TruncationStrategy as Strategy,
+    Model, Side, TemplatePiece, TemplateToken, TruncationStrategy as Strategy,
 };
 use crate::error::ErrorKind;
+use crate::oracle::bpe::byte_level_with;
 use crate::vocab::Vocab;
 
 const WORDS: [&str; 11] = ["a", "b", "c", "d", "[C]", "[S]", "[U]", "Ġx", "yĠ", "Ġ", "ĠĠz"];
@@ -29,19 +30,7 @@ fn text(words: &str) -> Encoding {
 fn definition(steps: Option<Vec<PostProcessor>>) -> Definition {
     Definition {
         post_processor: steps,
-        ..Definition::new(
-            "test",
-            Model::Bpe(Bpe {
-                vocab: Vocab::new(),
-                merges: vec![],
-                unk: None,
-                fuse_unk: false,
-                byte_fallback: false,
-                ignore_merges: false,
-                continuing_subword_prefix: None,
-                end_of_word_suffix: None,
-            }),
-        )
+        ..Definition::new("test", Model::Bpe(byte_level_with(Vocab::new(), vec![])))
     }
 }
 

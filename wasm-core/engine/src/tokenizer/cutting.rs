@@ -1,6 +1,7 @@
 //! Cuts of this tokenizer: see [`crate::cuts`].
 
 use super::{Route, Scratch, Tokenizer, Wanted};
+use crate::cuts::search::{Around, Asked};
 use crate::cuts::{Because, Obstacle, Place, Search, Step};
 use crate::error::Result;
 
@@ -47,10 +48,11 @@ impl Tokenizer {
 
     /// Whether `text` may be cut at this byte.
     pub fn is_cut(&self, text: &str, at: usize) -> bool {
-        let (Some(before), Some(behind)) = (text.get(..at), text.get(at..)) else { return false };
-        let (mut before, mut behind) = (before.chars().rev(), behind.chars());
-        let (Some(left), Some(right)) = (before.next(), behind.next()) else { return false };
-        let outer = [before.next(), behind.next()];
+        Around::of(text, at).is_some_and(|around| self.cuts(around))
+    }
+
+    fn cuts(&self, around: Around) -> bool {
+        let Around { left, right, outer } = around;
         let is_plain = |c: &char| matches!(c, ' '..='~');
         let ask = |outer| self.cuts_between(left, right, outer).is_ok();
         match outer.iter().flatten().all(is_plain) {
@@ -66,7 +68,8 @@ impl Tokenizer {
     }
 
     pub fn last_cut_behind(&self, text: &str, behind: usize, at_most: usize) -> Option<usize> {
-        Search::last(text, behind, at_most, |at| self.is_cut(text, at))
+        let mut asked = Asked::default();
+        Search::last(text, behind, at_most, |at| asked.again(text, at, |around| self.cuts(around)))
     }
 
     /// The first cut of `text` that is not before byte `at_least`.
@@ -75,7 +78,10 @@ impl Tokenizer {
     }
 
     pub fn first_cut_before(&self, text: &str, at_least: usize, before: usize) -> Option<usize> {
-        Search::first(text, at_least, before, |at| self.is_cut(text, at))
+        let mut asked = Asked::default();
+        Search::first(text, at_least, before, |at| {
+            asked.again(text, at, |around| self.cuts(around))
+        })
     }
 
     /// Why no text can be cut; `None` if some can.

@@ -43,10 +43,14 @@ impl MergeReader<'_> {
         if line.starts_with("#version") {
             return Ok(());
         }
-        let mut parts = line.split(' ');
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(left), Some(right), None) => self.pair(left, right),
-            _ => Err(Error::invalid(format!(
+        let mut spaces = memchr::memchr_iter(b' ', line.as_bytes());
+        let parts = match (spaces.next(), spaces.next()) {
+            (Some(at), None) => line.split_at_checked(at),
+            _ => None,
+        };
+        match parts.and_then(|(left, right)| Some((left, right.strip_prefix(' ')?))) {
+            Some((left, right)) => self.pair(left, right),
+            None => Err(Error::invalid(format!(
                 "a merge is two tokens with one space between them, this is {line:?}"
             ))),
         }
@@ -66,8 +70,19 @@ impl MergeReader<'_> {
                 Error::invalid(format!("a merge names {token:?}, which is not in the vocabulary"))
             })
         };
-        self.merges.push(Merge { left: id(left)?, right: id(right)?, product: id(&self.joined)? });
+        let product = match self.likely_product() {
+            Some(product) => product,
+            None => id(&self.joined)?,
+        };
+        self.merges.push(Merge { left: id(left)?, right: id(right)?, product });
         Ok(())
+    }
+
+    /// Most lists go through their products by id, several merges for one: then nothing has to be
+    /// looked for.
+    fn likely_product(&self) -> Option<u32> {
+        let last = self.merges.last()?.product;
+        [last, last.saturating_add(1)].into_iter().find(|&id| self.vocab.pairs(&self.joined, id))
     }
 }
 

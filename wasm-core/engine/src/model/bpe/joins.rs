@@ -9,7 +9,6 @@ use super::batch::VIEW;
 use super::segments::{decode, decode_four};
 use crate::definition::Bpe as Definition;
 use crate::split::scan::lanes::{Block, WIDTH};
-use std::collections::HashSet;
 use std::ops::Range;
 
 /// A one-hash filter: it may say "joined" of a pair that is not, which only costs a cut. So many
@@ -49,16 +48,16 @@ impl Joins {
         let decorated =
             definition.continuing_subword_prefix.as_ref().is_some_and(|p| !p.is_empty())
                 || definition.end_of_word_suffix.as_ref().is_some_and(|s| !s.is_empty());
-        let byte_ids: HashSet<u32> = match definition.byte_fallback {
-            true => {
-                (0..=255u8).map(|b| vocab.id(&format!("<0x{b:02X}>"))).collect::<Option<_>>()?
+        let mut spells_byte = vec![false; vocab.id_bound() as usize];
+        if definition.byte_fallback {
+            for byte in 0..=255u8 {
+                let id = vocab.id(&format!("<0x{byte:02X}>"))?;
+                *spells_byte.get_mut(id as usize)? = true;
             }
-            false => HashSet::new(),
-        };
-        let spelled_merges = definition
-            .merges
-            .iter()
-            .any(|merge| byte_ids.contains(&merge.left) || byte_ids.contains(&merge.right));
+        }
+        let is_spelled = |id: u32| spells_byte.get(id as usize) == Some(&true);
+        let spelled_merges =
+            definition.merges.iter().any(|merge| is_spelled(merge.left) || is_spelled(merge.right));
         // With all byte tokens there, no character is unknown.
         let unknown_matters = !definition.byte_fallback
             && match definition.unk {
@@ -68,9 +67,11 @@ impl Joins {
                     definition.merges.iter().any(|merge| merge.left == unk || merge.right == unk)
                 }
             };
-        let mut ids = HashSet::new();
-        let shared_ids = vocab.iter().any(|(_, id)| !ids.insert(id));
-        if definition.ignore_merges || decorated || spelled_merges || unknown_matters || shared_ids
+        if definition.ignore_merges
+            || decorated
+            || spelled_merges
+            || unknown_matters
+            || vocab.shares_ids()
         {
             return None;
         }

@@ -21,7 +21,7 @@ use super::units::Units;
 use crate::definition::Merge;
 use crate::split::byte_level::byte_of_char;
 use crate::vocab::Vocab;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Tokens beyond this many would only push more frequent ones out of the cache.
 const SEEDED: u32 = 1 << 16;
@@ -140,7 +140,8 @@ fn leave_out(
     pairs: &mut PairTable,
     happens: &[bool],
 ) -> bool {
-    let knows = texts_are_told_apart_by_id(vocab);
+    // Merges know their parts by id, so the argument above needs one text for each.
+    let knows = !vocab.shares_ids();
     if knows {
         let mut rank = 0;
         merges.retain(|_| {
@@ -150,12 +151,6 @@ fn leave_out(
         *pairs = PairTable::new(merges);
     }
     knows
-}
-
-/// Merges know their parts by id, so the argument above needs one text for each.
-fn texts_are_told_apart_by_id(vocab: &Vocab) -> bool {
-    let mut seen = HashSet::with_capacity(vocab.len());
-    vocab.iter().all(|(_, id)| seen.insert(id))
 }
 
 #[cfg(test)]

@@ -181,6 +181,8 @@ pub fn run_of_spaces(
         last = at;
         at += c.width;
         if c.is(NEWLINE) {
+            at = runs::line_feeds(text, at);
+            last = at - 1;
             behind_newline = Some(at);
         }
         let behind_spaces = runs::spaces(text, at);

@@ -50,6 +50,11 @@ pub fn spaces(text: &[u8], at: usize) -> usize {
     run_end(text, at, 0, b' ', b' ')
 }
 
+#[inline(always)]
+pub fn line_feeds(text: &[u8], at: usize) -> usize {
+    run_end(text, at, 0, b'\n', b'\n')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +78,8 @@ mod tests {
                     }
                     text.iter_mut().filter(|byte| **byte == b'q').for_each(|byte| *byte = b' ');
                     assert_eq!(spaces(&text, 0), obvious(&text, 0, |byte| *byte == b' '));
+                    text.iter_mut().filter(|byte| **byte == b' ').for_each(|byte| *byte = b'\n');
+                    assert_eq!(line_feeds(&text, 0), obvious(&text, 0, |byte| *byte == b'\n'));
                 }
             }
         }

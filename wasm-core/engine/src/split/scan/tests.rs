@@ -147,6 +147,20 @@ fn random_texts() {
 }
 
 #[test]
+fn runs_of_white_space() {
+    let mut random = Random::new(2);
+    let parts = ["\n", "\n", " ", " ", "\r", "\t", "\u{a0}", "x", ".", "/", "\u{3000}"];
+    let texts: Vec<String> = (0..6_000)
+        .map(|_| {
+            let runs =
+                (0..1 + random.below(6)).map(|_| random.pick(&parts).repeat(1 + random.below(21)));
+            runs.collect()
+        })
+        .collect();
+    compare(texts.iter().map(String::as_str));
+}
+
+#[test]
 fn all_short_strings() {
     let alphabet = ['s', 'A', 'ʰ', 'ſ', '\u{301}', '1', ' ', '\n', '\t', '\'', '/', 'あ', '\0'];
     let texts = all_strings(&alphabet, 4);
