@@ -216,7 +216,8 @@ def _identity(state: os.stat_result) -> bytes:
 @cache
 def _boot() -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        # Not as ASCII, whose codec would have to be imported.
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
 
