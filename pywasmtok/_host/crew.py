@@ -227,11 +227,6 @@ class Crew:
     def helpers_of(self, job: Job) -> int:
         return sum(worker.job is job for worker in self._workers)
 
-    def _seconds_of_helpers(self, job: Job) -> dict[_Worker, float]:
-        """For how long each has had a processor, as far as this system says so."""
-        workers = [worker for worker in self._workers if worker.job is job]
-        return {worker: processors.seconds_of(worker.thread.native_id) for worker in workers}
-
     def busy(self) -> int:
         """Threads that take part now: callers and helpers."""
         return len(self._jobs) + sum(worker.job is not None for worker in self._workers)
@@ -293,6 +288,11 @@ class Crew:
         while self.helpers_of(job) and (left := end - time.monotonic()) > 0:
             with contextlib.suppress(Empty):
                 job.left.get(timeout=min(left, _WAIT_SECONDS))
+
+    def _seconds_of_helpers(self, job: Job) -> dict[_Worker, float]:
+        """For how long each has had a processor, as far as this system says so."""
+        workers = [worker for worker in self._workers if worker.job is job]
+        return {worker: processors.seconds_of(worker.thread.native_id) for worker in workers}
 
     def _lose_helpers(self, job: Job) -> None:
         """Those who did not leave: others take their places."""
