@@ -13,6 +13,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "runner"))
 
+from tokconf.protocol import features  # noqa: E402
 from tokconf.suite import Suite  # noqa: E402
 
 Cases = list[dict[str, Any]]
@@ -55,7 +56,8 @@ def make_suite(tmp_path: Path) -> Callable[..., Suite]:
         for folder in ("cases/encode", "tokenizers", "texts", "adapters/mini"):
             (root / folder).mkdir(parents=True, exist_ok=True)
         (root / "VERSION").write_text("1.0.0\n")
-        (root / "SPEC.md").write_text("| E-1 | ids |\n| B-2 | count |\n")
+        described = "".join(f"| `{name}` | |\n" for name in features(HERE.parent / "schemas"))
+        (root / "SPEC.md").write_text(f"| E-1 | ids |\n| B-2 | count |\n{described}")
         (root / "schemas").symlink_to(HERE.parent / "schemas")
         (root / "tokenizers" / "bytes.json").write_text("{}")
         (root / "tokenizers" / "index.toml").write_text(

@@ -92,7 +92,9 @@ def test_reports_say_what_happened(make_suite: MakeSuite, tmp_path: Path) -> Non
     assert data["results"]["mini"][0]["got"]["ids"]
     junit = ElementTree.parse(out / "junit.xml").getroot()
     assert [suite.get("failures") for suite in junit] == ["6"]
-    assert "| mini 1 | 0/6 |" in (out / "report.md").read_text()
+    markdown = (out / "report.md").read_text()
+    assert "| mini 1 | 0/6 |" in markdown
+    assert "- `encode/bytes/plain`: fail: `ids differ`" in markdown
     assert json.loads((out / "badge-mini.json").read_text())["color"] == "red"
 
 
@@ -113,6 +115,7 @@ def test_a_diff_names_what_became_worse() -> None:
         ({}, ""),
         ({"why": "it should be right"}, "instead of what is tested"),
         ({"spec": ["E-77"]}, "no clause E-77"),
+        ({"requires": ["ofsets:char"]}, "requires ofsets:char"),
         ({"input": {"text": "a" * 5000}}, "stands inline"),
         ({"id": "decode/bytes/plain"}, "stands in encode/bytes/"),
         ({"tokenizer": "nobody"}, "no tokenizer 'nobody'"),

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import border_files, hf_files, other_files
+from . import border_files, hf_files, option_files, other_files
 from .broken_files import BROKEN, Broken
 
 FOLDER = Path(__file__).resolve().parent.parent / "tokenizers"
@@ -40,7 +40,7 @@ def main(names: list[str]) -> int:
 
 def everything() -> dict[str, tuple[str, str, str, Callable[[], other_files.Files]]]:
     found = dict(other_files.MADE)
-    for name, (about, make) in border_files.FILES.items():
+    for name, (about, make) in {**border_files.FILES, **option_files.FILES}.items():
 
         def files(make: Callable[[], hf_files.Document] = make) -> other_files.Files:
             return {"tokenizer.json": hf_files.checked(hf_files.written(make()))}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import patterns
+from .option_files import TRUNCATED_OR_PADDED
 from .other_files import byte_alphabet
 from .probes import PROBES, SHORT, Probe
 
@@ -23,7 +24,11 @@ TOKENIZERS = ROOT / "tokenizers"
 Ids = list[int]
 
 # Files that are there for one thing, by the areas in which that shows.
-NARROW = {"borders": ("encode",), "unigram-ties": ("encode",), "wordpiece-cleanup": ("decode",)}
+NARROW = {
+    **{"borders": ("encode",), "unigram-ties": ("encode",), "wordpiece-cleanup": ("decode",)},
+    # Files for one option, which tools/cases/options.py asks.
+    **{name: () for name in (*TRUNCATED_OR_PADDED, "bpe-ignore-merges")},
+}
 
 # One of each kind of pipeline; the other files are variants of these.
 MAIN = frozenset(

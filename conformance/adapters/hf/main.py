@@ -19,7 +19,10 @@ class HuggingFace(Adapter):
         "homepage": "https://github.com/huggingface/tokenizers",
     }
     formats = ["tokenizer.json"]
-    features = ["offsets:char", "tokens", "pair", "any_id", "unknown:skip"]
+    features = [
+        *("offsets:char", "tokens", "type_ids", "attention_mask", "pair"),
+        *("any_id", "unknown:skip"),
+    ]
 
     def load(self, path: str, options: Fields) -> tuple[Any, Fields]:
         data = Path(path).read_bytes()
@@ -50,6 +53,10 @@ class HuggingFace(Adapter):
             answer["offsets"] = encoding.offsets
         if "tokens" in want:
             answer["tokens"] = encoding.tokens
+        if "type_ids" in want:
+            answer["type_ids"] = encoding.type_ids
+        if "attention_mask" in want:
+            answer["attention_mask"] = encoding.attention_mask
         return answer
 
     def encode_batch(self, handle: Any, inputs: list[Fields], options: Fields) -> Fields:

@@ -69,7 +69,7 @@ export class Server {
       ops: Object.keys(OPERATIONS),
       formats: ["tokenizer.json", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv", "vocab+merges"],
       features: [
-        "offsets:char", "tokens", "pair", "special:none", "special:raise", "special:set",
+        "offsets:char", "tokens", "type_ids", "attention_mask", "pair", "special:none", "special:raise", "special:set",
         "unknown:skip", "unknown:error", "unknown:replace", "byte_runs:eager", "stop:match", "any_id", "detect",
         "generation", "preparation",
       ],
@@ -134,6 +134,8 @@ const OPERATIONS = {
     if (want.includes("offsets"))
       answer.offsets = answer.ids.map((_, n) => [found.offsets[2 * n], found.offsets[2 * n + 1]]);
     if (want.includes("tokens")) answer.tokens = found.tokens;
+    if (want.includes("type_ids")) answer.type_ids = Array.from(found.typeIds);
+    if (want.includes("attention_mask")) answer.attention_mask = Array.from(found.attentionMask);
     return answer;
   },
   encode_batch({ handle, inputs, options = {} }) {

@@ -40,7 +40,8 @@ class Pywasmtok(Adapter):
         *("tokenizer.json", "vocab+merges", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv"),
     ]
     features = [
-        *("offsets:char", "tokens", "pair", "special:none", "special:raise", "special:set"),
+        *("offsets:char", "tokens", "type_ids", "attention_mask", "pair"),
+        *("special:none", "special:raise", "special:set"),
         *("unknown:skip", "unknown:error", "unknown:replace", "byte_runs:eager", "stop:match"),
         *("any_id", "fallback", "detect", "generation", "preparation"),
     ]
@@ -93,6 +94,10 @@ class Pywasmtok(Adapter):
             answer["offsets"] = encoding.offsets
         if "tokens" in want:
             answer["tokens"] = encoding.tokens
+        if "type_ids" in want:
+            answer["type_ids"] = encoding.type_ids
+        if "attention_mask" in want:
+            answer["attention_mask"] = encoding.attention_mask
         return answer
 
     def encode_batch(self, handle: Any, inputs: list[Fields], options: Fields) -> Fields:

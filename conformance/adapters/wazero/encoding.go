@@ -44,6 +44,14 @@ func (s *server) encode(r *request) (object, error) {
 			answer["offsets"] = append([][2]uint32{}, encoding.Offsets...)
 		case "tokens":
 			answer["tokens"] = append([]string{}, encoding.Tokens...)
+		case "type_ids":
+			answer["type_ids"] = append([]uint32{}, encoding.TypeIDs...)
+		case "attention_mask":
+			mask := make([]uint32, len(encoding.AttentionMask))
+			for n, one := range encoding.AttentionMask {
+				mask[n] = uint32(one)
+			}
+			answer["attention_mask"] = mask
 		}
 	}
 	return answer, nil

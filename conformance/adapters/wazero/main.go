@@ -134,7 +134,7 @@ func (s *server) hello() object {
 		"protocol": 1, "implementation": s.about, "ops": names,
 		"formats": []string{"tokenizer.json", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv", "vocab+merges"},
 		"features": []string{
-			"offsets:char", "tokens", "pair", "special:none", "special:raise", "special:set",
+			"offsets:char", "tokens", "type_ids", "attention_mask", "pair", "special:none", "special:raise", "special:set",
 			"unknown:skip", "unknown:error", "unknown:replace", "byte_runs:eager", "stop:match", "any_id", "detect",
 		},
 	}

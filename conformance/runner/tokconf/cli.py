@@ -51,7 +51,13 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 2)
     running.add_argument("--out", type=Path, help="folder for results.ndjson and all reports")
     running.add_argument("--fail-fast", type=int, default=0, metavar="N")
-    running.add_argument("--required", action="append", default=[], metavar="ADAPTER")
+    running.add_argument(
+        "--required",
+        action="append",
+        default=[],
+        metavar="ADAPTER",
+        help="red unless it plays a case; what -i names without a wildcard is required",
+    )
     running.add_argument("--no-skips", action="append", default=[], metavar="ADAPTER")
     running.add_argument("--quiet", action="store_true")
 
@@ -107,6 +113,12 @@ def chosen(suite: Suite, names: list[str]) -> list[Adapter]:
     return [everything[name] for name in found]
 
 
+def named(adapters: list[Adapter], names: list[str]) -> tuple[str, ...]:
+    """The adapters that names without a wildcard mean: these have to be there."""
+    exact = [name for name in names if not set("*?[") & set(name)]
+    return tuple(glob([one.name for one in adapters], exact))
+
+
 def _run(options: argparse.Namespace) -> int:
     suite = Suite.found(options.suite)
     adapters = chosen(suite, options.implementation)
@@ -121,16 +133,18 @@ def _run(options: argparse.Namespace) -> int:
         out.mkdir(parents=True, exist_ok=True)
     stream = (out / "results.ndjson").open("w", encoding="utf-8") if out is not None else None
     records: list[Record] = []
+    said: set[tuple[str, str]] = set()
 
     def emit(record: Record) -> None:
         records.append(record)
         if stream is not None:
             stream.write(line(record))
         if record["kind"] == "result" and not options.quiet:
-            _say(record)
+            _say(record, said)
 
+    required = {*options.required, *named(adapters, options.implementation)}
     settings = Settings(
-        options.jobs, options.fail_fast, tuple(options.no_skips), tuple(options.required)
+        options.jobs, options.fail_fast, tuple(options.no_skips), tuple(sorted(required))
     )
     try:
         ok = run(suite, adapters, cases, settings, emit, everything=everything)
@@ -143,11 +157,15 @@ def _run(options: argparse.Namespace) -> int:
     return FINE if ok else RED
 
 
-def _say(record: Record) -> None:
-    if record["outcome"] in ("fail", "xpass", "aborted"):
-        print(
-            f"{record['outcome']:8} {record['adapter']}  {record['id']}  {record.get('reason', '')}"
-        )
+def _say(record: Record, said: set[tuple[str, str]]) -> None:
+    """A line for what is red; one line for all cases that were aborted for one reason."""
+    outcome, adapter, reason = record["outcome"], record["adapter"], record.get("reason", "")
+    if outcome == "aborted":
+        if (adapter, reason) not in said:
+            said.add((adapter, reason))
+            print(f"{outcome:8} {adapter}  {reason}")
+    elif outcome in ("fail", "xpass"):
+        print(f"{outcome:8} {adapter}  {record['id']}  {reason}")
 
 
 def _summary(records: list[Record]) -> None:
@@ -161,7 +179,9 @@ def _summary(records: list[Record]) -> None:
     for entry in footer["stale"]:
         print(f"{entry['adapter']}: the expectation {entry['match']} matches no case")
     for name in footer["lacking"]:
-        print(f"{name}: required, and played no case")
+        print(f"{name}: asked for, and played no case")
+    if not footer["played"]:
+        print("no implementation played a case: nothing was tested")
     print(f"{'fine' if footer['ok'] else 'RED'}, {footer['seconds']} s")
 
 
@@ -176,10 +196,12 @@ def _smoke(options: argparse.Namespace) -> int:
             seen.add(key)
             cases.append(case)
     records: list[Record] = []
-    ok = run(suite, adapters, cases, Settings(), records.append)
+    settings = Settings(required=named(adapters, options.implementation))
+    ok = run(suite, adapters, cases, settings, records.append)
+    said: set[tuple[str, str]] = set()
     for record in records:
         if record["kind"] == "result":
-            _say(record)
+            _say(record, said)
     _summary(records)
     return FINE if ok else RED
 
@@ -226,6 +248,7 @@ def _known(options: argparse.Namespace) -> int:
 
 
 def _setup(options: argparse.Namespace) -> int:
+    """Runs the setup commands; red if an adapter is not available afterwards."""
     failed = FINE
     for adapter in chosen(Suite.found(options.suite), options.implementation):
         for words in adapter.setup:
@@ -234,8 +257,11 @@ def _setup(options: argparse.Namespace) -> int:
                 words, cwd=adapter.folder, env={**os.environ, **adapter.env}, check=False
             )
             if done.returncode:
-                failed = RED
                 break
+        reason = why_unavailable(adapter)
+        if reason:
+            print(f"{adapter.name}: unavailable: {reason}", file=sys.stderr)
+            failed = RED
     return failed
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .suite import Adapter, Case, SuiteError, matches
+from .suite import Adapter, Case, SuiteError, matches, toml
 
 Outcome = Literal["pass", "fail", "skip", "xfail", "xpass", "unavailable", "aborted"]
 
@@ -24,8 +23,8 @@ class Expectation:
 
 class Expectations:
     def __init__(self, adapter: Adapter) -> None:
-        path = adapter.folder / adapter.expectations
-        document = tomllib.loads(path.read_text()) if path.is_file() else {}
+        path = adapter.folder / "expectations.toml"
+        document = toml(path)
         try:
             entries = [one for entry in document.get("case", []) for one in _unfolded(entry)]
         except TypeError as problem:

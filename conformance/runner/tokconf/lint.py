@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 
+from .protocol import features
 from .suite import WITHOUT_TOKENIZER, Suite
 
 CLAUSE = re.compile(r"^\| ([A-Z]-\d+) \|", re.MULTILINE)
@@ -26,6 +27,7 @@ def problems(suite: Suite) -> list[str]:
         *_schemas(suite),
         *_ids(suite),
         *_clauses(suite),
+        *_features(suite),
         *_cases(suite),
         *_tokenizers(suite),
     ]
@@ -43,7 +45,12 @@ def _schemas(suite: Suite) -> list[str]:
         for path in sorted((suite.root / folder).glob(pattern)):
             if path.name == "retired.json":
                 continue
-            for problem in validator.iter_errors(_document(path)):
+            try:
+                document = _document(path)
+            except ValueError as broken:
+                found.append(f"{path.relative_to(suite.root)}: {broken}")
+                continue
+            for problem in validator.iter_errors(document):
                 where = "/".join(map(str, problem.absolute_path))
                 found.append(f"{path.relative_to(suite.root)}: {where}: {problem.message[:160]}")
     return found
@@ -84,6 +91,23 @@ def _clauses(suite: Suite) -> list[str]:
                 found.append(f"{case.id}: there is no clause {clause}")
     found += [f"SPEC.md: no case tests {clause}" for clause in sorted(stated - used - BY_RUNNER)]
     return found
+
+
+def _features(suite: Suite) -> list[str]:
+    """Features that cases require, that the schema knows and that SPEC.md describes."""
+    known = set(features(suite.root / "schemas"))
+    found = [
+        f"{case.id}: requires {name}, which is no feature of the protocol"
+        for case in suite.cases
+        for name in case.requires
+        if name not in known
+    ]
+    described = (suite.root / "SPEC.md").read_text()
+    return found + [
+        f"SPEC.md: does not describe the feature {name}"
+        for name in sorted(known)
+        if f"`{name}`" not in described
+    ]
 
 
 def _cases(suite: Suite) -> list[str]:

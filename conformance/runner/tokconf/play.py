@@ -102,7 +102,7 @@ def missing(session: Session, case: Case, file_format: str) -> str:
     lacking = [feature for feature in features if not session.has(feature)]
     if "offsets" in wanted or case.data.get("invariant") == "offsets_slice_text":
         lacking += [] if session.has("offsets:char") or session.has("offsets:byte") else ["offsets"]
-    for one in ("tokens", "generation"):
+    for one in ("tokens", "type_ids", "attention_mask", "generation"):
         if one in wanted and not session.has(one):
             lacking.append(one)
     if "pair" in case.data and not session.has("pair"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from functools import cache
 from pathlib import Path
@@ -33,7 +34,25 @@ def check(op: str, answer: Message) -> None:
     problem = next(_validator(op if ok else "error").iter_errors(looked_at), None)
     if problem is not None:
         where = "/".join(map(str, problem.absolute_path))
-        raise AdapterFailureError("protocol_violation", f"{op}: {where}: {problem.message[:200]}")
+        text = _unknown_name(problem) or problem.message[:200]
+        raise AdapterFailureError("protocol_violation", f"{op}: {where}: {text}")
+
+
+def features(schemas: Path) -> list[str]:
+    """What `hello` may declare beside operations and formats."""
+    document = json.loads((schemas / "protocol.json").read_text())
+    return list(document["$defs"]["hello"]["properties"]["features"]["items"]["enum"])
+
+
+def _unknown_name(problem: Any) -> str:
+    """A sentence about a misspelt name; empty where the problem is another one."""
+    if problem.validator != "enum" or not isinstance(problem.instance, str):
+        return ""
+    near = difflib.get_close_matches(problem.instance, problem.validator_value, 1)
+    hint = (
+        f"; is {near[0]!r} meant?" if near else f"; known are {', '.join(problem.validator_value)}"
+    )
+    return f"{problem.instance!r} is not known to this suite{hint}"
 
 
 @cache

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from .inputs import BadInputError
 from .play import LoadFailedError, Session, Verdict, missing, play
 from .process import AdapterFailureError, AdapterProcess
 from .results import RED, Record, machine, totals
-from .suite import WITHOUT_TOKENIZER, Adapter, Case, Suite
+from .suite import WITHOUT_TOKENIZER, Adapter, Case, Suite, SuiteError
 
 OP_SECONDS = 5.0
 LOAD_SECONDS = 60.0
@@ -38,7 +38,7 @@ class Settings:
     skips_are_red: tuple[str, ...] = ()
     """Adapters that have to take every case."""
     required: tuple[str, ...] = ()
-    """Adapters that have to be there and to play at least one case."""
+    """Adapters that have to be there and to play at least one case: those named by the caller."""
 
 
 @dataclass
@@ -115,11 +115,19 @@ def run(
     protocol.use(suite.root / "schemas")
     emit(_header(suite, cases))
     adapters = list(adapters)
-    state = _State(settings, emit, {one.name: Expectations(one) for one in adapters})
+    known: dict[str, Expectations] = {}
+    for place, adapter in enumerate(adapters):
+        try:
+            known[adapter.name] = Expectations(adapter)
+        except SuiteError as problem:
+            adapters[place] = replace(adapter, broken=str(problem))
+    state = _State(settings, emit, known)
     unavailable: list[str] = []
     usable: list[Adapter] = []
     for adapter in adapters:
         reason = why_unavailable(adapter)
+        if adapter.broken:
+            state.dead[adapter.name] = reason
         if reason:
             unavailable.append(adapter.name)
             emit(_implementation(adapter.name, reason))
@@ -136,7 +144,8 @@ def run(
     ]
     counted = totals(state.results)
     lacking = [name for name in settings.required if not _played_anything(counted.get(name, {}))]
-    ok = not state.red and not stale and not lacking and not state.dead
+    played = any(_played_anything(counts) for counts in counted.values())
+    ok = played and not state.red and not stale and not lacking and not state.dead
     emit(
         {
             "kind": "footer",
@@ -144,6 +153,7 @@ def run(
             "stale": stale,
             "unavailable": unavailable,
             "lacking": lacking,
+            "played": played,
             "ok": ok,
             "seconds": round(time.monotonic() - started, 1),
         }
@@ -152,12 +162,14 @@ def run(
 
 
 def _played_anything(counts: dict[str, int]) -> bool:
-    """Skips alone do not show that somebody was there."""
+    """Skips alone show nothing about an implementation."""
     return any(number for outcome, number in counts.items() if outcome not in ("skip", "aborted"))
 
 
 def why_unavailable(adapter: Adapter) -> str:
     """Empty: it can be started."""
+    if adapter.broken:
+        return f"its description is broken: {adapter.broken}"
     if not adapter.available:
         return ""
     try:

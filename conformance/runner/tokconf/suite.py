@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import re
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -16,9 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 REAL_FILES = "TOKCONF_REAL"
 # Operations that ask for no tokenizer.
 WITHOUT_TOKENIZER = frozenset(("render",))
+# Names of a command that mean the interpreter of the runner, active virtual environment or not.
+PYTHON = ("python", "python3")
 INHERITED = ("spec", "level", "requires", "origin", "tokenizer")
 
 
@@ -83,19 +88,20 @@ class Adapter:
     timeout_factor: float = 1.0
     env: dict[str, str] = field(default_factory=dict)
     variant: str = ""
-    expectations: str = "expectations.toml"
+    broken: str = ""
+    """What is wrong with its adapter.toml; it is then never started."""
 
 
 class Suite:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         if not (self.root / "SPEC.md").is_file():
-            raise SuiteError(f"{root} is no suite: it has no SPEC.md")
+            raise SuiteError(f"{root} is not a suite: it has no SPEC.md")
 
     @classmethod
     def found(cls, start: Path | None = None) -> Suite:
-        """The folder named by the caller, or the nearest one above here, or the one beside this
-        package."""
+        """The folder named by the caller, or the nearest one above here, or the one that this
+        package lies in."""
         if start is not None:
             return cls(start)
         here = Path.cwd()
@@ -103,7 +109,13 @@ class Suite:
             for candidate in (folder, folder / "conformance"):
                 if (candidate / "SPEC.md").is_file() and (candidate / "cases").is_dir():
                     return cls(candidate)
-        return cls(Path(__file__).resolve().parents[2])
+        around = Path(__file__).resolve().parents[2]
+        if (around / "SPEC.md").is_file():
+            return cls(around)
+        raise SuiteError(
+            f"no suite in {here} or above it: go into the folder of the suite, or name it with "
+            "--suite FOLDER"
+        )
 
     @property
     def version(self) -> str:
@@ -136,21 +148,22 @@ class Suite:
     def tokenizers(self) -> dict[str, TokenizerFile]:
         found: dict[str, TokenizerFile] = {}
         folder = self.root / "tokenizers"
-        for name, entry in _toml(folder / "index.toml").items():
+        for name, entry in toml(folder / "index.toml").items():
             found[name] = TokenizerFile(name, entry["format"], folder / entry["file"])
-        for name, entry in _toml(folder / "catalog.toml").items():
+        for name, entry in toml(folder / "catalog.toml").items():
             found[name] = self._real(name, entry)
         return found
 
     def adapters(self) -> dict[str, Adapter]:
-        found: dict[str, Adapter] = {}
-        for path in sorted((self.root / "adapters").glob("*/adapter.toml")):
-            for adapter in _adapters_of(path):
-                found[adapter.name] = adapter
-        miniatures = self.root / "tests" / "miniatures" / "adapter.toml"
-        if miniatures.is_file():
-            found.update({adapter.name: adapter for adapter in _adapters_of(miniatures)})
-        return found
+        """All of them; one whose description is broken says so when it is asked to play."""
+        schema = json.loads((self.root / "schemas" / "adapter.json").read_bytes())
+        validator = jsonschema.Draft202012Validator(schema)
+        paths = [
+            *sorted((self.root / "adapters").glob("*/adapter.toml")),
+            *(self.root / "tests" / "miniatures").glob("adapter.toml"),
+        ]
+        found = [one for path in paths for one in _adapters_of(path, validator)]
+        return {one.name: one for one in found}
 
     def digest(self, folder: str) -> str:
         """One hash of all files below a folder: says which suite a result belongs to."""
@@ -198,28 +211,39 @@ def _cases_of(path: Path) -> Iterator[Case]:
         raise SuiteError(f"{path}: {type(problem).__name__}: {problem}") from None
 
 
-def _adapters_of(path: Path) -> Iterator[Adapter]:
-    document = _toml(path)
+def _adapters_of(path: Path, validator: Any) -> Iterator[Adapter]:
+    try:
+        document = toml(path)
+    except SuiteError as problem:
+        yield Adapter(path.parent.name, path.parent, [], broken=str(problem))
+        return
+    wrong = next(validator.iter_errors(document), None)
+    if wrong is not None:
+        place = "/".join(map(str, wrong.absolute_path))
+        text = f"{path}: {place}{': ' if place else ''}{wrong.message[:200]}"
+        yield Adapter(path.parent.name, path.parent, [], broken=text)
+        return
     variants = document.pop("variants", None) or {"": {}}
     for variant, more in variants.items():
         said = {**document, **more, "env": {**document.get("env", {}), **more.get("env", {})}}
-        try:
-            yield Adapter(
-                name=f"{said['name']}:{variant}" if variant else said["name"],
-                folder=path.parent,
-                command=said["command"],
-                language=said.get("language", ""),
-                setup=said.get("setup", []),
-                available=said.get("available", []),
-                timeout_factor=float(said.get("timeout_factor", 1.0)),
-                env=said["env"],
-                variant=variant,
-            )
-        except KeyError as problem:
-            raise SuiteError(f"{path}: {problem} is missing") from None
+        yield Adapter(
+            name=f"{said['name']}:{variant}" if variant else said["name"],
+            folder=path.parent,
+            command=_with_interpreter(said["command"]),
+            language=said.get("language", ""),
+            setup=[_with_interpreter(words) for words in said.get("setup", [])],
+            available=_with_interpreter(said.get("available", [])),
+            timeout_factor=float(said.get("timeout_factor", 1.0)),
+            env=said["env"],
+            variant=variant,
+        )
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _with_interpreter(words: list[str]) -> list[str]:
+    return [sys.executable, *words[1:]] if words and words[0] in PYTHON else words
+
+
+def toml(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:

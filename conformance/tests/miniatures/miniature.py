@@ -1,4 +1,4 @@
-"""A tokenizer whose ids are bytes, and seven ways of getting it wrong."""
+"""A tokenizer whose ids are bytes, and eight ways of getting it wrong."""
 
 import json
 import os
@@ -27,7 +27,8 @@ def answer(request: dict) -> dict:
             about = {"name": f"miniature {FAULT}", "version": "1", "language": "Python"}
             # The liar says that it counts.
             ops = [*OPS, "count"] if FAULT == "liar" else OPS
-            said = {"ops": ops, "formats": ["tokenizer.json"], "features": []}
+            features = ["ofsets:char"] if FAULT == "misspelt" else []
+            said = {"ops": ops, "formats": ["tokenizer.json"], "features": features}
             return {"ok": True, "protocol": 1, "implementation": about, **said}
         case "load":
             served_by = "fallback" if FAULT == "fallback" else "core"

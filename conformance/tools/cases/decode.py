@@ -14,6 +14,7 @@ FROM_TEXT = (
     *("empty", "words", "sentence", "leading-spaces", "trailing-spaces", "newlines", "tab"),
     *("contraction", "punctuation-space", "code", "accents", "decomposed", "han", "kana", "hangul"),
     *("emoji", "emoji-zwj", "nul", "replacement", "metaspace", "byte-token", "unk-text"),
+    *("bom", "bom-inside"),
 )
 
 

@@ -134,6 +134,15 @@ def _vocabulary(subject: Subject) -> Group:
                 token=token,
                 expect={"id": reference.identity(token)},
             )
+    if size is not None:
+        group.add(
+            *("id-of-the-size", "the id that is the number of tokens", "id_to_token"),
+            **subject.load_options,
+            since="1.2",
+            spec=["V-2"],
+            token_id=size,
+            expect={"token": reference.token(size)},
+        )
     group.add(
         *("no-id", "an id beyond the vocabulary", "id_to_token"),
         **subject.load_options,

@@ -54,6 +54,15 @@ def _byte_level() -> Group:
 
     add("word", "whole characters go out at once", [], ids("a", "b"), ["a", "b"], "")
     add(
+        *("bom", "a byte order mark in front is a character like others"),
+        *(
+            [],
+            ids(0xEF, 0xBB, 0xBF, "a", 0xEF, 0xBB, 0xBF),
+            ["", "", "\ufeff", "a", "", "", "\ufeff"],
+            "",
+        ),
+    )
+    add(
         *("emoji", "a character of four bytes goes out with its last"),
         *([], ids(0xF0, 0x9F, 0x8C, 0xB6), ["", "", "", "\U0001f336"], ""),
     )

@@ -6,11 +6,13 @@ import (
 	"slices"
 )
 
-// Encoding of one text. Offsets (in characters) and tokens are there with EncodeDetails.
+// Encoding of one text. Everything but the ids is there with EncodeDetails; offsets are in characters.
 type Encoding struct {
-	IDs     []uint32
-	Offsets [][2]uint32
-	Tokens  []string
+	IDs           []uint32
+	Offsets       [][2]uint32
+	TypeIDs       []uint32
+	AttentionMask []byte
+	Tokens        []string
 }
 
 // Policy says what may become a special token: `special` "raise" or Allow, or which segments are
@@ -115,6 +117,8 @@ func (t *Tokenizer) encoding(count, flags uint32) *Encoding {
 		for n := range found.IDs {
 			found.Offsets = append(found.Offsets, [2]uint32{pairs[2*n], pairs[2*n+1]})
 		}
+		found.TypeIDs = t.numbers(FieldTypeIdsPtr, count)
+		found.AttentionMask = t.bytes(FieldAttentionMaskPtr, count)
 		table := t.bytes(FieldTokensPtr, t.field(FieldTokensLen))
 		for len(table) > 0 {
 			length := 4 + binary.LittleEndian.Uint32(table)

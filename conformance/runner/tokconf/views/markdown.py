@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
-from ..results import Report
+from ..results import RED, Report
+
+# Failures of one implementation that the report names; report.html has all.
+LISTED = 100
 
 
 def summary(report: Report) -> dict[str, Any]:
@@ -40,7 +44,34 @@ def document(report: Report) -> str:
             continue
         cells = [cell(matrix[adapter][area]) for area in areas]
         lines.append(f"| {adapter}{version} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_failures(report)]) + "\n"
+
+
+def _failures(report: Report) -> list[str]:
+    """What is red, by implementation: the case and the reason."""
+    lines: list[str] = []
+    for adapter in report.matrix():
+        reasons = Counter[str]()
+        shown: list[str] = []
+        for one in report.of(adapter):
+            if one["outcome"] not in RED:
+                continue
+            reason = one.get("reason", "")
+            if one["outcome"] == "aborted":
+                reasons[reason] += 1
+                continue
+            level = "" if one["level"] == "must" else f" ({one['level']})"
+            shown.append(f"- `{one['id']}`{level}: {one['outcome']}: {_plain(reason)}")
+        aborted = [f"- {count} cases aborted: {_plain(why)}" for why, count in reasons.items()]
+        more = [f"- and {len(shown) - LISTED} more"] if len(shown) > LISTED else []
+        if shown or aborted:
+            lines += ["", f"## {adapter}", "", *aborted, *shown[:LISTED], *more]
+    return lines
+
+
+def _plain(text: str) -> str:
+    """One line without Markdown in it."""
+    return "`" + " ".join(text.replace("`", "'").split())[:200] + "`" if text else "no reason"
 
 
 def cell(counts: dict[str, int]) -> str:

@@ -44,9 +44,11 @@ const OPS: [&str; 21] = [
 ];
 const FORMATS: [&str; 7] =
     ["tokenizer.json", "vocab+merges", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv"];
-const FEATURES: [&str; 13] = [
+const FEATURES: [&str; 15] = [
     "offsets:char",
     "tokens",
+    "type_ids",
+    "attention_mask",
     "pair",
     "special:none",
     "special:raise",
@@ -204,7 +206,13 @@ impl Adapter {
         if request.wants_details() {
             let scratch = &mut self.scratch;
             let full = loaded.tokenizer.encode_full(scratch, &text, pair.as_deref(), wanted)?;
-            return Ok(json!({"ids": full.ids, "tokens": full.tokens, "offsets": full.offsets}));
+            return Ok(json!({
+                "ids": full.ids,
+                "tokens": full.tokens,
+                "offsets": full.offsets,
+                "type_ids": full.type_ids,
+                "attention_mask": full.attention_mask,
+            }));
         }
         let mut ids = Vec::new();
         let scratch = &mut self.scratch;

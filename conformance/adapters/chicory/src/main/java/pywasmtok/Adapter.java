@@ -101,7 +101,7 @@ public final class Adapter {
         answer.add("formats", GSON.toJsonTree(List.of(
                 "tokenizer.json", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv", "vocab+merges")));
         answer.add("features", GSON.toJsonTree(List.of(
-                "offsets:char", "tokens", "pair", "special:none", "special:raise", "special:set",
+                "offsets:char", "tokens", "type_ids", "attention_mask", "pair", "special:none", "special:raise", "special:set",
                 "unknown:skip", "unknown:error", "unknown:replace", "byte_runs:eager", "stop:match", "any_id", "detect")));
         return answer;
     }

@@ -14,7 +14,12 @@ import java.util.List;
  */
 public final class Encoder {
     /** Offsets are pairs in characters; both lists are empty without ENCODE_DETAILS. */
-    public record Encoding(int[] ids, List<int[]> offsets, List<String> tokens) {}
+    public record Encoding(
+            int[] ids,
+            List<int[]> offsets,
+            int[] typeIds,
+            byte[] attentionMask,
+            List<String> tokens) {}
 
     private final Guest guest;
     private final int handle;
@@ -95,8 +100,12 @@ public final class Encoder {
         int[] ids = guest.numbers(Abi.FIELD_IDS_PTR, count);
         List<int[]> offsets = new ArrayList<>();
         List<String> tokens = new ArrayList<>();
+        int[] typeIds = {};
+        byte[] attentionMask = {};
         if ((flags & Abi.ENCODE_DETAILS) != 0) {
             int[] pairs = guest.numbers(Abi.FIELD_OFFSETS_PTR, 2 * count);
+            typeIds = guest.numbers(Abi.FIELD_TYPE_IDS_PTR, count);
+            attentionMask = guest.bytes(Abi.FIELD_ATTENTION_MASK_PTR, count);
             byte[] table = guest.bytes(Abi.FIELD_TOKENS_PTR, guest.field(Abi.FIELD_TOKENS_LEN));
             ByteBuffer rows = ByteBuffer.wrap(table).order(ByteOrder.LITTLE_ENDIAN);
             for (int n = 0; n < count; n++) {
@@ -106,6 +115,6 @@ public final class Encoder {
                 tokens.add(new String(token, StandardCharsets.UTF_8));
             }
         }
-        return new Encoding(ids, offsets, tokens);
+        return new Encoding(ids, offsets, typeIds, attentionMask, tokens);
     }
 }

@@ -41,6 +41,8 @@ final class Encoding {
         JsonObject answer = one("ids", unsigned(encoding.ids()));
         if ((flags & Abi.ENCODE_DETAILS) != 0) {
             answer.add("offsets", GSON.toJsonTree(encoding.offsets()));
+            answer.add("type_ids", unsigned(encoding.typeIds()));
+            answer.add("attention_mask", GSON.toJsonTree(encoding.attentionMask()));
             answer.add("tokens", GSON.toJsonTree(encoding.tokens()));
         }
         return answer;
