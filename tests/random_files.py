@@ -23,6 +23,8 @@ STRANGERS = (
 )
 # fmt: on
 
+STARTS = (" ", "  ", "\n", "\t ", "\u0301", "\u200b", "\0", "\u3000", "ab", "a", "1", "中", "_", "▁")
+
 PATTERNS = (
     {"String": " "},
     {"String": "ab"},
@@ -317,11 +319,15 @@ NORMALIZERS = (
         "strip_accents": maker.one((None, True, False)),
         "lowercase": maker.flip(),
     },
-    lambda maker: {
-        "type": "Strip",
-        "strip_left": maker.flip(),
-        "strip_right": maker.flip(),
-    },
+    *[
+        lambda maker: {
+            "type": "Strip",
+            "strip_left": maker.flip(),
+            "strip_right": maker.flip(),
+        }
+    ]
+    * 2,
+    Maker.replace,
     Maker.replace,
     lambda maker: {"type": "Prepend", "prepend": maker.one(("▁", "a", ""))},
 )
@@ -334,6 +340,7 @@ PRE_TOKENIZERS = (
     lambda maker: {"type": "CharDelimiterSplit", "delimiter": maker.one((" ", "-", "1"))},
     _split,
     _split,
+    Maker.metaspace,
     Maker.metaspace,
 )
 
@@ -389,7 +396,8 @@ def _named(step: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
 
 def text(dice: random.Random) -> str:
     """From the few characters of the vocabularies above, the added tokens, and strangers."""
-    pieces = []
+    # What normalizers remove or rewrite often stands at the beginning.
+    pieces = [dice.choice(STARTS)] if dice.random() < 0.4 else []
     for _ in range(dice.randint(0, 10)):
         kind = dice.random()
         if kind < 0.2:

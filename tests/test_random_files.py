@@ -5,6 +5,8 @@ Their number is an eighth of PYWASMTOK_RANDOM (1000).
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import random
 
@@ -20,6 +22,7 @@ from pywasmtok.factory import from_recipe
 from pywasmtok.tokenizer import Options, Recipe
 
 CHUNK = 25
+TEXTS = 12
 FILES = max(CHUNK, int(os.environ.get("PYWASMTOK_RANDOM", "1000")) // 8)
 
 
@@ -45,8 +48,10 @@ def compare(seed: int) -> bool:
         # Refused by name: HuggingFace serves it.
         return False
     dice = random.Random(seed)
-    for _ in range(12):
-        compare_text(tok, hf, random_files.text(dice), seed)
+    texts = [random_files.text(dice) for _ in range(TEXTS)]
+    for text in texts:
+        compare_text(tok, hf, text, seed)
+    compare_other_ways(tok, hf, texts, seed)
     return True
 
 
@@ -70,6 +75,34 @@ def compare_text(tok: Tokenizer, hf: HFBackend, text: str, seed: int) -> None:
     except errors.BackendFailure:
         return
     assert [tok.decode(ids, skip) for skip in (True, False)] == plain, (seed, ascii(text))
+
+
+def compare_other_ways(tok: Tokenizer, hf: HFBackend, texts: list[str], seed: int) -> None:
+    """Pairs, batches, counts and segments, for the texts that the reference has an answer for."""
+    plain: dict[str, list[int]] = {}
+    for text in texts:
+        with contextlib.suppress(errors.BackendFailure):
+            plain[text] = hf.encode(text, None, False).ids
+    for text, ids in plain.items():
+        where = (seed, ascii(text))
+        assert tok.encode(text, add_special_tokens=False).ids == ids, where
+        assert tok.count(text, add_special_tokens=False) == len(ids), where
+        middle = len(text) // 2
+        segments = [(text[:middle], True), (text[middle:], True)]
+        with contextlib.suppress(errors.Unsupported):
+            assert tok.encode_segments(segments, False).ids == ids, where
+    if plain:
+        with contextlib.suppress(errors.Unsupported):
+            batch = tok.encode_batch(list(plain), False)
+            theirs = hf.encode_batch(list(plain), False)
+            assert batch.ids == theirs.ids, seed
+    for text, pair in itertools.pairwise(plain):
+        try:
+            expected = hf.encode(text, pair, True)
+        except errors.BackendFailure:
+            continue
+        found = difference(tok.encode(text, pair), expected)
+        assert found == {}, (seed, ascii(text), ascii(pair))
 
 
 def load(data: bytes) -> Tokenizer:

@@ -24,6 +24,8 @@ pub struct Vocab {
     entries: Vec<Entry>,
     slots: Vec<u32>,
     by_id: Vec<u32>,
+    /// A text was given a second id, and its first one still leads to it.
+    reassigned: bool,
 }
 
 impl Vocab {
@@ -59,6 +61,7 @@ impl Vocab {
         let number = match self.slots.get(slot).copied().filter(|&n| n != NONE) {
             Some(existing) => {
                 if let Some(entry) = self.entries.get_mut(existing as usize) {
+                    self.reassigned |= entry.id != id;
                     entry.id = id;
                 }
                 existing
@@ -87,6 +90,21 @@ impl Vocab {
             *place = number;
         }
         Ok(())
+    }
+
+    /// Forgets the ids that a text had before it was given another one, as a repeated key of a JSON
+    /// object leaves none of its earlier values.
+    pub fn forget_former_ids(&mut self) {
+        if !self.reassigned {
+            return;
+        }
+        self.by_id.fill(NONE);
+        for (number, entry) in (0u32..).zip(&self.entries) {
+            if let Some(place) = self.by_id.get_mut(entry.id as usize) {
+                *place = number;
+            }
+        }
+        self.reassigned = false;
     }
 
     pub fn id(&self, text: &str) -> Option<u32> {
@@ -225,6 +243,19 @@ mod tests {
         vocab.insert("a", 5).unwrap();
         assert!(!vocab.shares_ids());
         assert!(vocab.pairs("a", 5) && !vocab.pairs("a", 7) && !vocab.pairs("a", 100));
+        assert_eq!(vocab.text(7), Some("a"));
+        vocab.forget_former_ids();
+        assert_eq!((vocab.text(7), vocab.text(5), vocab.text(3)), (None, Some("a"), Some("b")));
+    }
+
+    #[test]
+    fn an_id_that_a_text_leaves_goes_back_to_the_text_that_had_it_before() {
+        let mut vocab = Vocab::new();
+        for (text, id) in [("b", 0), ("a", 0), ("a", 5)] {
+            vocab.insert(text, id).unwrap();
+        }
+        vocab.forget_former_ids();
+        assert_eq!((vocab.text(0), vocab.text(5)), (Some("b"), Some("a")));
     }
 
     #[test]

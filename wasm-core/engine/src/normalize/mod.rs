@@ -93,6 +93,24 @@ impl Normalizers {
         })
     }
 
+    /// Whether the first character of the result may come from a later one of the text: what stood
+    /// before it was removed, or replaced as a part of a longer match.
+    pub fn may_move_start(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Remove(_) | Step::SentencePiece(_) | Step::Llama(_) => true,
+            Step::Strip { left, .. } => *left,
+            Step::Replace(replacement) => !replacement.keeps_start(),
+            // Each of these writes something for the first character, and aligns it there.
+            Step::Form(_)
+            | Step::Lowercase
+            | Step::ToSpaces(_)
+            | Step::PadChinese
+            | Step::Prepend(_)
+            | Step::Precompiled(_)
+            | Step::SpellBytes => false,
+        })
+    }
+
     pub fn apply(&self, text: &mut AlignedText) -> Result<()> {
         self.steps.iter().try_for_each(|step| step.apply(text))
     }

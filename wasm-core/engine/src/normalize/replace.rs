@@ -46,6 +46,18 @@ impl Replacement {
         empty_match && !self.content.is_empty()
     }
 
+    /// Whether a match at the start is replaced by a text that is aligned to the start: the
+    /// reference aligns it to the last character of the match.
+    pub fn keeps_start(&self) -> bool {
+        let one_character = match &self.finder {
+            Finder::Literal(finder) => {
+                std::str::from_utf8(finder.needle()).is_ok_and(|text| text.chars().count() == 1)
+            }
+            Finder::Everywhere | Finder::Regex(_) => false,
+        };
+        one_character && !self.content.is_empty()
+    }
+
     pub fn plain(&self, text: &str) -> Result<Plain> {
         let mut new = String::new();
         let mut copied = 0;

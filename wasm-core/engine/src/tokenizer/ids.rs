@@ -208,6 +208,10 @@ impl Tokenizer {
         origin: usize,
         out: &mut Vec<u32>,
     ) -> Result<()> {
+        // The normalizer may leave nothing of a stretch; no model is given an empty piece.
+        if piece.is_empty() {
+            return Ok(());
+        }
         match &self.route {
             Route::Scanner(scanner) => {
                 if let Some((bpe, scratch)) = self.model.as_bpe(&mut workspace.model) {

@@ -1,6 +1,7 @@
 //! What a file holds, for people and for hosts.
 
 use super::{Route, Tokenizer};
+use crate::added::AddedTokens;
 use crate::definition::{Decoder, Definition, Model, PostProcessor};
 use crate::llama::LlamaModel;
 use serde_json::{json, Value};
@@ -44,6 +45,30 @@ impl Summary {
             chat_templates: definition.chat_templates.clone(),
             notes: definition.notes.clone(),
         }
+    }
+}
+
+impl Summary {
+    /// Names the added tokens that have another id than the file states.
+    pub fn note_other_ids(&mut self, added: &AddedTokens) {
+        const NAMED: usize = 8;
+        let mut others = added.iter().filter(|(token, id)| token.id != *id);
+        let named: Vec<String> = others
+            .by_ref()
+            .take(NAMED)
+            .map(|(token, id)| format!("{:?} has {id}, not {}", token.content, token.id))
+            .collect();
+        if named.is_empty() {
+            return;
+        }
+        let more = match others.count() {
+            0 => String::new(),
+            count => format!(", and {count} more"),
+        };
+        self.notes.push(format!(
+            "added tokens have other ids than the file states, as the reference numbers them: {}{more}",
+            named.join(", ")
+        ));
     }
 }
 

@@ -110,7 +110,7 @@ impl Tokenizer {
 
     pub fn build(definition: Definition) -> Result<Self> {
         static SERIAL: AtomicU32 = AtomicU32::new(1);
-        let summary = info::Summary::new(&definition);
+        let mut summary = info::Summary::new(&definition);
         let normalizers = Normalizers::new(&definition.normalizer, &compile)?;
         let pre_tokenizers = PreTokenizers::new(&definition.pre_tokenizer)?;
         let post = Post::new(&definition)?;
@@ -145,6 +145,7 @@ impl Tokenizer {
         let normalize = |text: &str| normalizers.apply_plain(text).map(Cow::into_owned);
         let (vocab, first_free) = (model.vocab(), model.size());
         let added = AddedTokens::new(&added_tokens, ids_as_stated, vocab, first_free, normalize)?;
+        summary.note_other_ids(&added);
         let added = if longest_first { added.longest_first()? } else { added };
         let route = match plan {
             Some(plan) if model.serves_bytes() => match plan.single_scanner() {
@@ -156,7 +157,9 @@ impl Tokenizer {
                 Some(lead) if model.reads_blanks() && !added.matches_normalized() => {
                     Route::Blanks(lead)
                 }
-                _ => Route::Steps { track: unanchored || asks_for_origin(&pre_tokenizer, &added) },
+                _ => Route::Steps {
+                    track: unanchored || asks_for_origin(&normalizers, &pre_tokenizer, &added),
+                },
             },
         };
         let special = added.iter().filter(|(token, _)| token.special);
@@ -211,12 +214,13 @@ impl Tokenizer {
     }
 }
 
-/// Whether a step asks where its piece began in the text, after an earlier one may have cut it.
-/// Only then the slow bookkeeping of origins is needed when nobody wants offsets.
-fn asks_for_origin(steps: &[PreTokenizer], added: &AddedTokens) -> bool {
+/// Whether a step reads where its piece began in the text, after something before it may have
+/// changed that: a normalizer, a cut at an added token, or a cut by an earlier step. Ids without
+/// offsets need the slow bookkeeping of origins only then.
+fn asks_for_origin(normalizers: &Normalizers, steps: &[PreTokenizer], added: &AddedTokens) -> bool {
     steps.iter().enumerate().any(|(n, step)| {
         matches!(step, PreTokenizer::Metaspace { prepend: PrependScheme::First, .. })
-            && (n > 0 || added.matches_normalized())
+            && (n > 0 || added.matches_normalized() || normalizers.may_move_start())
     })
 }
 

@@ -50,6 +50,7 @@ impl<'de> Visitor<'de> for &mut VocabReader {
                 return Err(serde::de::Error::custom("vocab"));
             }
         }
+        self.vocab.forget_former_ids();
         Ok(())
     }
 }
