@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import random
 import struct
 import time
 from array import array
 from typing import Any
 
+import assets
 import pytest
+import streams
 from assets import ROOT, needs_assets
 from gguf_files import (
     BYTE,
@@ -30,6 +33,7 @@ from gguf_files import (
     scored,
 )
 
+import pywasmtok
 from pywasmtok import _host, errors
 from pywasmtok._host import abi
 
@@ -97,6 +101,59 @@ def test_vectors_of_llama_cpp(name: str) -> None:
             if answer != expected:
                 wrong.append(f"{what} of {case['id']} {text[:60]!r}: {answer} for {expected}")
     assert not wrong, "\n".join(wrong[:10])
+
+
+@needs_assets
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("decoder", ["core", "hf"])
+def test_a_stream_is_the_whole_text_and_holds_little(name: str, decoder: str) -> None:
+    path = assets.Asset("gguf-llamacpp", f"ggml-vocab-{name}.gguf")
+    tok = assets.open_tokenizer(path, encoder="auto", decoder=decoder)
+    dice = random.Random(name)
+    size = tok.vocab_size
+    bytes_and_words = tok.encode("na\u00efve . don 't , a ' b \U0001f336\ufe0f 's !", add_special_tokens=False).ids
+    pools = [bytes_and_words, range(min(size, 400)), range(size)]
+    for number in range(60):
+        ids = streams.any_ids(dice, pools)
+        whole = tok.decode(ids)
+        stream = tok.decode_stream()
+        text = "".join(stream.step_batch(part) for part in streams.cut(dice, ids))
+        assert text + stream.flush() == whole, ids
+        place = dice.randint(0, len(ids))
+        behind = tok.decode_stream(ids[:place])
+        completion = behind.step_batch(ids[place:]) + behind.flush()
+        assert whole.endswith(completion), (ids, place)
+        before = tok.decode(ids[:place])
+        if whole.startswith(before) and not before.endswith("\ufffd"):
+            assert before + completion == whole, (ids, place, number)
+    stream = tok.decode_stream()
+    most = 0
+    for _ in range(40):
+        stream.step_batch(bytes_and_words * 5)
+        most = max(most, len(stream.state()))
+    assert most < 256
+
+
+@needs_assets
+def test_a_prompt_that_ends_inside_a_character_loses_nothing() -> None:
+    path = assets.Asset("gguf-llamacpp", "ggml-vocab-llama-bpe.gguf")
+    tok = assets.open_tokenizer(path, encoder="auto", decoder="hf")
+    stream = tok.decode_stream([39, 72, 127])
+    assert stream.step_batch([102, 0, 10035]) + stream.flush() == "\u00e9!" + tok.decode([10035])
+
+
+@needs_assets
+def test_a_stop_string_is_found_before_the_end() -> None:
+    path = assets.Asset("gguf-llamacpp", "ggml-vocab-gpt-2.gguf")
+    tok = assets.open_tokenizer(path, encoder="auto", decoder="hf")
+    stops = tok.stop_decoder(pywasmtok.StopSequenceConfig(stop_sequences=("STOP",)))
+    given = ""
+    for token_id in tok.encode("one two , three STOP four", add_special_tokens=False):
+        output = stops.process_token(token_id)
+        given += output.text
+        if output.stopped:
+            break
+    assert (given, output.stopped) == ("one two, three ", True)
 
 
 @needs_assets

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -273,9 +274,16 @@ class GgufLlama3(HuggingFace):
         ids = super().encode(text)
         return [self.begin, *ids] if add_special else ids
 
-    def decode(self, ids: Ids, *, skip_special: bool) -> str | None:  # type: ignore[override]
-        # llama.cpp tidies spaces in front of punctuation.
-        return None
+    def decode(self, ids: Ids, *, skip_special: bool) -> str:
+        return cleaned(super().decode(ids, skip_special=skip_special))
+
+
+def cleaned(text: str) -> str:
+    """llama.cpp's clean-up of spaces: before closing punctuation, around a lone quote, before the
+    rest of a contraction."""
+    text = re.sub(r" (?=[?!.,])", "", text)
+    text = re.sub(r" ' ", "'", text)
+    return re.sub(r" (?='(?:s|m|re|ve))", "", text)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from ..references import Ids
+from ..references import GgufLlama3, Ids
 from . import Case, Group
 from .streams import Bytes
 
@@ -185,6 +185,23 @@ def groups() -> Iterator[Group]:
     yield _named(ids, names, end)
     yield _prompted(ids)
     yield _random(ids, names, end)
+    yield _cleaned()
+
+
+def _cleaned() -> Group:
+    """The text that stops are found in is the cleaned one."""
+    name = "gguf-llama3"
+    ids = Bytes(name, GgufLlama3())
+    about = "Stops in text whose spaces llama.cpp's clean-up takes out."
+    group = Group("stop", "cleaned", about, ["T-2", "T-3"], RULE, name)
+    for slug, why, stop, text, said in (
+        ("plain", "a stop between words", "STOP", "a STOP b", ("a", "", " ", "", "", "")),
+        ("closing", "a stop that the clean-up makes", "b.", "ab .", ("a", "", "", "")),
+        ("gone", "a stop with a space that is taken out", "b .", "b .c", ("", "", "b.", "c")),
+    ):
+        pushed = [{"push": [n], "expect": {"text": t}} for n, t in zip(ids(*text), said)]
+        group.add(slug, why, "stop", since="1.2", config={"stop_sequences": [stop]}, steps=pushed)
+    return group
 
 
 def _named(ids: Bytes, names: dict[int, bytes], special: int) -> Group:

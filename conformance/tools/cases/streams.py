@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from ..probes import PROBES
-from ..references import HuggingFace, Ids, bytes_of_tokens, subjects
+from ..references import GgufLlama3, HuggingFace, Ids, bytes_of_tokens, subjects
 from . import Case, Group
 
 SETTLED = ("invalid", "genuine-replacement", "broken-off", "overlong", "surrogate")
@@ -17,6 +17,7 @@ def groups() -> Iterator[Group]:
     yield _byte_level()
     yield _byte_runs()
     yield _skipped()
+    yield _cleaned()
     for subject in subjects("stream"):
         if subject.reference.decode([], skip_special=True) is not None:
             yield _random(subject.name)
@@ -35,8 +36,8 @@ def steps(ids: Ids, said: list[str], flush: str) -> list[Case]:
 class Bytes:
     """Ids of bytes and of short texts in a byte-level file."""
 
-    def __init__(self, name: str) -> None:
-        self.reference = HuggingFace.of(name)
+    def __init__(self, name: str, reference: HuggingFace | None = None) -> None:
+        self.reference = reference or HuggingFace.of(name)
         self.ids = {data: n for n, data in bytes_of_tokens(self.reference.document).items()}
 
     def __call__(self, *parts: str | int) -> Ids:
@@ -202,6 +203,39 @@ def _skipped() -> Group:
             {"push": [123456], "expect": {"error": {"code": ["invalid_token"]}}},
             {"push": ids(0xA9), "expect": {"text": "\u00e9"}},
         ],
+    )
+    return group
+
+
+def _cleaned() -> Group:
+    """llama.cpp removes spaces: what waits for the next byte is a space and little behind it."""
+    name = "gguf-llama3"
+    ids = Bytes(name, GgufLlama3())
+    about = "Spaces that the clean-up of llama.cpp takes out while ids come one by one."
+    group = Group("stream", "cleaned", about, ["S-1", "S-3"], RULE, name)
+
+    def add(slug: str, why: str, prompt: Ids, pushed: Ids, said: list[str], flush: str) -> None:
+        steps_made = steps(pushed, said, flush)
+        group.add(slug, why, "stream", since="1.2", prompt=prompt, steps=steps_made)
+
+    add("words", "a space waits for one byte", [], ids(*"a b"), ["a", "", " b"], "")
+    add("closing", "a space before closing punctuation", [], ids(*"a ."), ["a", "", "."], "")
+    add("at-the-end", "a space at the end stays", [], ids(*"a "), ["a", ""], " ")
+    add("lone-quote", "both spaces around a quote", [], ids(*"a ' b"), ["a", "", "", "", "'b"], "")
+    add("contraction", "a space before 's", [], ids(*"a 's"), ["a", "", "", "'s"], "")
+    add(
+        *("contraction-of-two", "a space before 're", []),
+        *(ids(*"a 're"), ["a", "", "", "", "'re"], ""),
+    )
+    add(
+        *("no-contraction", "a quote and a letter that begin none", []),
+        *(ids(*"a 'rb"), ["a", "", "", "", " 'rb"], ""),
+    )
+    add("prompt-ends-in-a-space", "the space is the prompt's", ids(*"a "), ids("b"), ["b"], "")
+    add("prompt-loses-its-space", "the space has gone", ids(*"a "), ids("!", "b"), ["!", "b"], "")
+    add(
+        *("prompt-inside-a-character", "the first byte of a character is the prompt's"),
+        *(ids("H", "i", 0xC3), ids(0xA9, "!"), ["\u00e9", "!"], ""),
     )
     return group
 

@@ -7,6 +7,7 @@ pub mod table;
 
 mod bpe;
 mod byte_fallback;
+mod clean_spaces;
 mod ctc;
 mod join;
 mod metaspace;
@@ -119,9 +120,6 @@ impl Decoders {
     /// The step, if there is one, that lets nothing out before the list ends: it wants to see all
     /// of a token, and gets one that joins everything.
     pub fn held_by(&self) -> Option<&'static str> {
-        if self.token_bytes.as_ref().is_some_and(|bytes| bytes.clean_spaces) {
-            return Some("clean_spaces");
-        }
         let mut joined = false;
         for step in self.steps.iter().flatten() {
             if matches!(step, Step::Pieces(pieces) if pieces.rewrites_all()) {

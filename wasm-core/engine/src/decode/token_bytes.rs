@@ -1,11 +1,12 @@
 //! Decoding by a table of bytes, as llama.cpp does it.
 
 use super::byte_level::finish_bytes;
+use super::clean_spaces::CleanSpaces;
 use super::machine::Text;
 use super::utf8::Utf8;
 use crate::error::Result;
 use crate::llama::TokenBytes;
-use crate::saved::{put_bytes, Reader};
+use crate::saved::Reader;
 
 /// The text of ids; `skip` says which of them stand for nothing, `stands_in` what is written for
 /// those that there are not.
@@ -37,34 +38,29 @@ pub fn decode_bytes(
         let stripped = piece.strip_prefix(b" ").filter(|_| strips);
         bytes.extend_from_slice(stripped.unwrap_or(piece));
     }
-    match pieces.clean_spaces {
-        true => cleaned(bytes),
-        false => bytes,
+    if !pieces.clean_spaces {
+        return bytes;
     }
+    let (mut clean, mut cleaned) = (CleanSpaces::new(), Vec::with_capacity(bytes.len()));
+    clean.push(&bytes, &mut cleaned);
+    clean.flush(&mut cleaned);
+    cleaned
 }
 
-fn cleaned(mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes = without_before(bytes, |byte, _| matches!(byte, b'?' | b'!' | b'.' | b','));
-    bytes = without_single_quotes(bytes);
-    without_before(bytes, |byte, rest| {
-        byte == b'\'' && matches!(rest, [b's' | b'm', ..] | [b'r' | b'v', b'e', ..])
-    })
-}
-
-/// One id at a time. Where spaces are removed, everything is held until the end: a space in front
-/// of punctuation goes, and so does one in front of what that leaves behind.
+/// One id at a time.
 #[derive(Debug)]
 pub struct TokenBytesMachine<'a> {
     pieces: &'a TokenBytes,
     /// The next token is the first.
     strips: bool,
+    clean: Option<CleanSpaces>,
     utf8: Utf8,
-    held: Vec<u8>,
 }
 
 impl<'a> TokenBytesMachine<'a> {
     pub fn new(pieces: &'a TokenBytes) -> Self {
-        Self { pieces, strips: pieces.strip_space, utf8: Utf8::default(), held: Vec::new() }
+        let clean = pieces.clean_spaces.then(CleanSpaces::new);
+        Self { pieces, strips: pieces.strip_space, clean, utf8: Utf8::default() }
     }
 
     pub fn push(
@@ -81,64 +77,46 @@ impl<'a> TokenBytesMachine<'a> {
             return Ok(());
         }
         let piece = piece.strip_prefix(b" ").filter(|_| strips).unwrap_or(piece);
-        if self.pieces.clean_spaces {
-            self.held.extend_from_slice(piece);
-            return Ok(());
+        match &mut self.clean {
+            Some(clean) => {
+                let mut cleaned = Vec::with_capacity(piece.len());
+                clean.push(piece, &mut cleaned);
+                self.utf8.push(&cleaned, out)
+            }
+            None => self.utf8.push(piece, out),
         }
-        self.utf8.push(piece, out)
     }
 
     pub fn flush(&mut self, out: &mut Text<'_>) -> Result<()> {
-        let held = cleaned(std::mem::take(&mut self.held));
-        self.utf8.push(&held, out)?;
+        if let Some(clean) = &mut self.clean {
+            let mut held = Vec::new();
+            clean.flush(&mut held);
+            self.utf8.push(&held, out)?;
+        }
         self.utf8.flush(out)
+    }
+
+    /// What was pushed so far is the context of what comes: spaces and quotes that wait for what
+    /// follows are its own.
+    pub fn settle_context(&mut self) -> Result<()> {
+        match self.clean.as_mut().is_some_and(CleanSpaces::settle_context) {
+            // A beginning of a character before them will not be completed.
+            true => self.utf8.flush(&mut |_| Ok(())),
+            false => Ok(()),
+        }
     }
 
     pub fn save(&self, out: &mut Vec<u8>) {
         out.push(self.strips.into());
-        put_bytes(out, &self.held);
+        self.clean.iter().for_each(|clean| clean.save(out));
         self.utf8.save(out);
     }
 
     pub fn load(&mut self, from: &mut Reader<'_>) -> Result<()> {
         self.strips = from.flag()?;
-        self.held = from.bytes()?.to_vec();
+        self.clean.iter_mut().try_for_each(|clean| clean.load(from))?;
         self.utf8.load(from)
     }
-}
-
-/// Removes each space that stands before a byte of which `closes(byte, what follows)`.
-fn without_before(bytes: Vec<u8>, closes: impl Fn(u8, &[u8]) -> bool) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    for (at, &byte) in bytes.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        if before == Some(&b' ') && closes(byte, bytes.get(at + 1..).unwrap_or_default()) {
-            out.pop();
-        }
-        out.push(byte);
-    }
-    out
-}
-
-/// Removes the spaces on both sides of a quote that stands between two.
-fn without_single_quotes(bytes: Vec<u8>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    let mut before = None;
-    while let Some(&byte) = bytes.get(at) {
-        if byte == b'\'' && before == Some(b' ') && bytes.get(at + 1) == Some(&b' ') {
-            out.pop();
-            out.push(byte);
-            // The space behind is gone for what comes next, too.
-            before = None;
-            at += 2;
-            continue;
-        }
-        out.push(byte);
-        before = Some(byte);
-        at += 1;
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The slow, obvious version of each fast path: what tests and fuzzers hold it against.
 
 pub mod bpe;
+pub mod clean_spaces;
 pub mod decode;
 pub mod greedy;
 pub mod random;

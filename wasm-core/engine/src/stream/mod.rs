@@ -17,7 +17,7 @@ use crate::saved::{damaged, put_number, Reader};
 use crate::tokenizer::{stands_in, Decoding, Tokenizer, UnknownIds};
 
 /// Of the layout of a state. Another one is refused.
-pub const STATE_VERSION: u8 = 1;
+pub const STATE_VERSION: u8 = 2;
 const KIND: [u8; 4] = [b'p', b'w', b's', STATE_VERSION];
 
 const SKIP_SPECIAL: u8 = 1;
@@ -91,9 +91,14 @@ impl<'t> Stream<'t> {
         if tokenizer.stream_held_by().is_some() {
             text.clear();
             tokenizer.decode_with(context, options.decoding, &mut text)?;
-            stream.context_left = text.len();
-        } else if let Work::Chain(machines) = &mut stream.work {
-            machines.settle_context(&mut |_| Ok(()))?;
+            // A character that the context breaks off is completed, or not, by what follows.
+            stream.context_left = text.trim_end_matches(char::REPLACEMENT_CHARACTER).len();
+        } else {
+            match &mut stream.work {
+                Work::Chain(machines) => machines.settle_context(&mut |_| Ok(()))?,
+                Work::Ids(machine) => machine.settle_context()?,
+                Work::Bytes(..) => {}
+            }
         }
         Ok(stream)
     }
