@@ -111,7 +111,6 @@ def _some(names: Set[object], added: Mapping[str, AddedName]) -> Policy:
                 f"special= has {name!r}, which is no added token of this tokenizer",
                 hint="special_tokens.ids has those of the file",
             )
-        # Added tokens that are not special are vocabulary: they are parsed in any case.
-        if token.special:
-            allowed.add(token.id)
+        # One that is not special may be a control token all the same.
+        allowed.add(token.id)
     return Policy("some", tuple(sorted(allowed)))

@@ -26,6 +26,7 @@ from .errors import (
 )
 from .limits import Limits
 from .sources import MOCK, Request, Source, SourceLike, is_url, read_file, read_source
+from .sources.control import control_for_core, is_control
 from .tokenizer import Options, Recipe, Tokenizer
 
 if TYPE_CHECKING:
@@ -181,8 +182,18 @@ def create_tokenizer_with_chat_template(
     if place is None:
         raise InvalidArgument("chat_template must be a template, not None")
     tok = create_tokenizer(source, **options)
-    tok.recipe = tok.recipe._replace(chat_template=place)
-    return tok
+    recipe = tok.recipe._replace(chat_template=place)
+    load = json.loads(recipe.load) if recipe.load else {}
+    control = control_for_core(recipe.sidecars, place)
+    plain = [name for name, token in tok.added_tokens.items() if not token.special]
+    if control == load.get("control", {}) or not any(
+        is_control(control, name, special=False) for name in plain
+    ):
+        tok.recipe = recipe
+        return tok
+    # What this template writes are control tokens, too: the file is read with that.
+    tok.close()
+    return from_recipe(recipe._replace(load=json.dumps({**load, "control": control}).encode()))
 
 
 def _options(  # noqa: PLR0917
@@ -300,7 +311,8 @@ def _with_the_same_file(
 ) -> Hybrid:
     """Both libraries read the file as it is."""
     data, source, options = recipe.data, recipe.source, recipe.options
-    hf = HFBackend(data if isinstance(data, bytes) else data.__bytes__, source)
+    whole = data if isinstance(data, bytes) else data.__bytes__
+    hf = HFBackend(whole, source, _control(recipe.load))
     reason = None if refusal is None else _fall_back(hf, refusal, source)
     encoder: Backend = hf if core is None or options.encoder == "hf" else core
     decoder: Backend = core if core is not None and options.decoder == "core" else hf
@@ -316,7 +328,7 @@ def _with_a_conversion(core: CoreBackend | None, recipe: Recipe) -> Hybrid:
     data, source, options, load = recipe.data, recipe.source, recipe.options, recipe.load
     conversion = Conversion(data, load, source)
     # What can be decoded alike may be encoded otherwise: only the encoder asks for both.
-    hf_encodes = HFBackend(conversion.encoder_document, source)
+    hf_encodes = HFBackend(conversion.encoder_document, source, _control(load))
     hf_decodes = HFBackend(conversion.document, source)
 
     def chosen_decoder() -> tuple[Backend, str | None]:
@@ -340,6 +352,10 @@ def _say_who_encodes(encoder: Backend) -> None:
         log.info("Using core tokenizer backend (%s)", encoder.build)
     else:
         log.info("Using HuggingFace tokenizer backend")
+
+
+def _control(load: bytes) -> dict[str, Any]:
+    return dict(json.loads(load).get("control", {})) if load else {}
 
 
 def _keys(load: bytes) -> set[str]:

@@ -111,7 +111,9 @@ def test_a_stream_is_the_whole_text_and_holds_little(name: str, decoder: str) ->
     tok = assets.open_tokenizer(path, encoder="auto", decoder=decoder)
     dice = random.Random(name)
     size = tok.vocab_size
-    bytes_and_words = tok.encode("na\u00efve . don 't , a ' b \U0001f336\ufe0f 's !", add_special_tokens=False).ids
+    bytes_and_words = tok.encode(
+        "na\u00efve . don 't , a ' b \U0001f336\ufe0f 's !", add_special_tokens=False
+    ).ids
     pools = [bytes_and_words, range(min(size, 400)), range(size)]
     for number in range(60):
         ids = streams.any_ids(dice, pools)

@@ -4,7 +4,7 @@
     python -m tools.fuzz_pipelines --seconds 3600 --log fuzz.jsonl
 
 Each file combines normalizers, pre-tokenizers, a model, post-processors, decoders, added tokens,
-truncation and padding at random; `tests/random_files.py` draws them and `tests/test_random_files.py`
+truncation and padding at random. `tests/random_files.py` draws them, `tests/test_random_files.py`
 compares ids, tokens, offsets, masks, pairs, batches, counts, segments and decoding. A difference is
 shrunk and printed with the seed of its file; the exit code is 1 if there was one. `--log` holds one
 line of JSON for a build of the core; the same command continues behind the last seed of that line.
@@ -73,7 +73,7 @@ def _lines(log: Path | None) -> list[dict[str, Any]]:
 
 def _of_this_build(lines: list[dict[str, Any]], first: int) -> dict[str, Any]:
     """The line of an earlier run with the same core, or a new one."""
-    build = read(named("portable")).sha256
+    build = read(named(None) or "portable").sha256
     for line in lines:
         if line["core"] == build:
             return line

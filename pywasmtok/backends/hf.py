@@ -10,6 +10,7 @@ import json
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from .._ids import as_list, require_known, what_is_wrong
@@ -29,6 +30,7 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
+from ..sources.control import is_control
 from ..special import SpecialTokens
 from .base import Backend, TextPair, as_pair, what_is_wrong_with
 
@@ -68,10 +70,17 @@ def _call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 class HFBackend(Backend):
     name = "hf"
 
-    def __init__(self, data: bytes | Callable[[], bytes], source: str | None = None) -> None:
-        """`data` is a tokenizer.json, or a function that makes one when it is needed."""
+    def __init__(
+        self,
+        data: bytes | Callable[[], bytes],
+        source: str | None = None,
+        control: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """`data` is a tokenizer.json, or a function that makes one when it is needed; `control` is
+        the load option of that name."""
         self._data = data
         self._source = source
+        self._control = control
         self._tokenizer: HFTokenizer | None = None
         self._literal: HFTokenizer | None = None
         self._known: frozenset[int] | None = None
@@ -170,7 +179,11 @@ class HFBackend(Backend):
     @cached_property
     def _special_ids(self) -> dict[int, str]:
         added = self.added_names()
-        return {token.id: name for name, token in added.items() if token.special}
+        return {
+            token.id: name
+            for name, token in added.items()
+            if is_control(self._control, name, special=token.special)
+        }
 
     @cached_property
     def _unknown_name(self) -> str | None:

@@ -106,7 +106,7 @@ def encode_chat(
     request = replace(chat.request(messages), origins=True, generation=wanted)
     rendered = chat.template.render(request)
     chosen = templates.settings.control_tokens
-    names = _control(tok, control, chat.template.source, chosen)
+    names = _control(templates.encoder, control, chat.template.source, chosen)
     return encode_rendered(templates.encoder, rendered, len(messages), names)
 
 

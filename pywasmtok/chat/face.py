@@ -144,7 +144,7 @@ def apply_chat_template(
         pad_id=pad,
     )
     if sanitize_control_tokens:
-        asked, conversations = _marked(tok, templates, asked, conversations)
+        asked, conversations = _marked(templates, asked, conversations)
     chat = Chat(templates, asked)
     rendered = [chat.render(messages, generation=masked) for messages in conversations]
     texts = [item.text for item in rendered]
@@ -192,13 +192,13 @@ def _encoded(encoder: Tokenizer, texts: list[str]) -> list[Row]:
 
 
 def _marked(
-    tok: Tokenizer, templates: ChatTemplates, asked: Asked, conversations: list[Sequence[Any]]
+    templates: ChatTemplates, asked: Asked, conversations: list[Sequence[Any]]
 ) -> tuple[Asked, list[Sequence[Any]]]:
     """The same request, with every control token in it between marks."""
     from .sanitize import control_tokens, mark
 
     source = templates.get(asked.chat_template, asked.tools).source
-    control = control_tokens(tok, source, templates.settings.control_tokens)
+    control = control_tokens(templates.encoder, source, templates.settings.control_tokens)
     marked = asked._replace(
         tools=mark(tools_as_dicts(asked.tools), control),
         documents=mark(asked.documents, control),

@@ -36,9 +36,9 @@ class ChatMethods:
 
     @property
     def chat_encoder(self) -> Tokenizer | None:
-        """What encodes rendered text, if anything was rendered: mostly this very tokenizer."""
+        """What encodes rendered text, if a chat became ids: mostly this very tokenizer."""
         known = self._chat
-        return None if known is None else known.encoder
+        return None if known is None else known.__dict__.get("encoder")
 
     def apply_chat_template(  # noqa: PLR0917  # the order is that of transformers
         self,

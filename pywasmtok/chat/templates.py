@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument, InvalidFile, TokenizerClosed, TokenizerError
 from .contract import CompiledTemplate, Renderer, TemplateLimits
+from .encoder import encoder_of_chats
 from .renderers import Rendering, by_function, choose
 from .settings import Settings, settings_of, special_tokens_map
 from .sources import DEFAULT, TemplatePlace, of_gguf, of_value
-from .unlimited import without_limits
 
 if TYPE_CHECKING:
     from ..sources import SourceLike
@@ -67,7 +68,7 @@ class ChatTemplates:
         self.beside = recipe.sidecars
         self.special_tokens = special_tokens_map(tok.special_tokens, recipe.sidecars)
         self.settings: Settings = settings_of(tok, recipe.sidecars)
-        self.encoder = without_limits(tok)
+        self._tok = tok
         self.capabilities: ChatCapabilities | None = None
         self._compiled: dict[Any, CompiledTemplate] = {}
         # The same by what a call says, where it names no template of its own.
@@ -82,6 +83,11 @@ class ChatTemplates:
         recipe = tok.recipe
         stated = () if recipe.chat_template is None else (recipe.chat_template,)
         return cls(tok, (*stated, *recipe.sidecars.template_places, *_inside(tok)))
+
+    @cached_property
+    def encoder(self) -> Tokenizer:
+        """Made for the first chat that is to be ids."""
+        return encoder_of_chats(self._tok, self.places[:1])
 
     @property
     def place(self) -> TemplatePlace | None:

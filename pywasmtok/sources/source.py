@@ -7,8 +7,10 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..chat.sources import TemplatePlace
 from ..errors import InvalidArgument
 from ..limits import Limits
+from .control import control_for_core
 from .lazy import LazyFile
 from .sidecars import NO_SIDECARS, Sidecars
 
@@ -90,7 +92,7 @@ class Source(NamedTuple):
     size: int | None = None
     """Bytes of the whole file, where only its beginning was read."""
 
-    def options(self, request: Request) -> bytes:
+    def options(self, request: Request, template: TemplatePlace | None = None) -> bytes:
         """The load options of the core, as JSON; nothing where there is nothing to say."""
         options: dict[str, Any] = {}
         if self.parts:
@@ -113,6 +115,9 @@ class Source(NamedTuple):
             config = self.sidecars.for_core(bos_and_eos=request.apply_config is True)
             if config is not None:
                 options["config"] = config
+        control = control_for_core(self.sidecars, template)
+        if control:
+            options["control"] = control
         return json.dumps(options).encode() if options else b""
 
     def looks_like_ranks(self) -> bool:

@@ -65,7 +65,7 @@ class Reading:
     def load(self, data: bytes | LazyFile, limits: Limits) -> bytes:
         """The options of the core."""
         source = Source(data, "", parts=self._parts, sidecars=self.sidecars)
-        return source.options(self._request._replace(limits=limits))
+        return source.options(self._request._replace(limits=limits), self.chat_template)
 
 
 def _parts(parts: Any) -> tuple[tuple[str, int], ...]:

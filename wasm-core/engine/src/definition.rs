@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use crate::control::Control;
 use crate::llama::{LlamaModel, LlamaNormalizer, LlamaSplit, TokenBytes};
 use crate::vocab::Vocab;
 
@@ -38,6 +39,8 @@ pub struct Definition {
     pub chat_templates: Vec<(String, String)>,
     /// What the reader assumed, in sentences for whoever loads the file.
     pub notes: Vec<String>,
+    /// What stands beside the file and says which tokens untrusted text may not become.
+    pub control: Control,
 }
 
 impl Definition {
@@ -58,6 +61,7 @@ impl Definition {
             roles: Vec::new(),
             chat_templates: Vec::new(),
             notes: Vec::new(),
+            control: Control::default(),
         }
     }
 }

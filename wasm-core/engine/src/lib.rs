@@ -5,6 +5,7 @@
 //! through `added` tokens, `normalize`, `split`, `model` and `post`; ids come back through `decode`.
 
 pub mod added;
+pub mod control;
 pub mod cuts;
 pub mod decode;
 pub mod definition;

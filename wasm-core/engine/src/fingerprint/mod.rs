@@ -68,6 +68,8 @@ fn encoding(definition: &Definition, added: &AddedTokens) -> String {
         notes: _,
         roles: _,
         chat_templates: _,
+        // Who may write a token, and not what a text means.
+        control: _,
         // Of the decoding fingerprint.
         decoder: _,
         // In the effective ids.

@@ -105,7 +105,11 @@ impl Token {
     fn change(&self, known: &mut AddedToken) {
         match self.flags {
             Some(_) => *known = AddedToken { special: self.special, ..self.made(known.id) },
-            None => known.special |= self.special,
+            None => {
+                known.special |= self.special;
+                // A token of a format that never finds it in text is found from now on.
+                known.in_text = true;
+            }
         }
     }
 }

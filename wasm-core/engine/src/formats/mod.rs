@@ -56,6 +56,7 @@ pub fn read_with_config(bytes: &[u8], options: &Options) -> Result<Definition> {
     if let Some(config) = &options.config {
         config.apply(&mut definition)?;
     }
+    definition.control = options.control.clone();
     Ok(definition)
 }
 

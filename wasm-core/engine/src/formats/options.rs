@@ -1,5 +1,6 @@
 //! What a caller may say about a file beyond its bytes, as the JSON object that crosses the ABI.
 
+use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::config::Config;
 use crate::formats::limits::Limits;
@@ -22,6 +23,8 @@ pub struct Options {
     pub gguf_compat: GgufCompat,
     /// What configurations beside the file add to it.
     pub config: Option<Config>,
+    /// What configurations beside the file say of control tokens.
+    pub control: Control,
     pub limits: Limits,
 }
 

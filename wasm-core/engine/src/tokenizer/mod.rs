@@ -67,7 +67,7 @@ pub struct Tokenizer {
     /// Tells scratches of different tokenizers apart.
     serial: u32,
     added: AddedTokens,
-    /// The ids of special tokens: what untrusted text may not become.
+    /// What untrusted text may not become; see [`crate::control`].
     control: IdSet,
     /// What stands for text that the model does not know; no attack, even where it is special.
     unk: Option<u32>,
@@ -133,6 +133,9 @@ impl Tokenizer {
             normalizer,
             pre_tokenizer,
             model,
+            roles,
+            chat_templates,
+            control,
             ..
         } = definition;
         let lead = Lead::of(&normalizer, &pre_tokenizer);
@@ -146,6 +149,7 @@ impl Tokenizer {
         let (vocab, first_free) = (model.vocab(), model.size());
         let added = AddedTokens::new(&added_tokens, ids_as_stated, vocab, first_free, normalize)?;
         summary.note_other_ids(&added);
+        let control = control.ids((&roles, &chat_templates), vocab, &added);
         let added = if longest_first { added.longest_first()? } else { added };
         let route = match plan {
             Some(plan) if model.serves_bytes() => match plan.single_scanner() {
@@ -162,8 +166,6 @@ impl Tokenizer {
                 },
             },
         };
-        let special = added.iter().filter(|(token, _)| token.special);
-        let control = special.map(|(_, id)| id).collect();
         let mut tokenizer = Self {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             added,

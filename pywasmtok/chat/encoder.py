@@ -1,0 +1,93 @@
+"""The tokenizer that encodes rendered chats: the same file, read as transformers reads it.
+
+It has no truncation and no padding, and it finds in text what the templates write as control
+tokens: tokens that stand only in the configuration, and those of formats whose library never looks
+for them in text (SentencePiece, tekken).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ..sources.control import control_for_core
+from .literals import literal_text
+from .sources import TemplatePlace
+from .unlimited import without_limits
+
+if TYPE_CHECKING:
+    from ..tokenizer import Tokenizer
+
+__all__ = ["encoder_of_chats"]
+
+log = logging.getLogger("pywasmtok")
+
+_ROLES: Final = ("bos", "eos", "sep", "pad", "cls", "mask")
+# The shape that only names of control tokens have.
+_SHAPED: Final = re.compile(r"<\|[\w./:-]{1,64}\|>")
+
+
+def encoder_of_chats(tok: Tokenizer, places: Iterable[TemplatePlace]) -> Tokenizer:
+    texts = [text for place in places for text in place.templates.values()]
+    literals = "\0".join(map(literal_text, texts))
+    encoder = without_limits(tok)
+    missing = [name for name in _control_tokens(tok, literals) if not _finds(encoder, name)]
+    if missing:
+        encoder = without_limits(_configured(tok, missing))
+        lost = [name for name in missing if not _finds(encoder, name)]
+        if lost:
+            log.warning("Chats of %s have no token for %s", tok.source, ", ".join(lost))
+    unknown = {name for name in _SHAPED.findall(literals) if encoder.token_to_id(name) is None}
+    if unknown:
+        log.warning(
+            "The chat template of %s writes %s, which neither the tokenizer nor its configuration "
+            "has as a token: chats have letters there",
+            tok.source,
+            ", ".join(sorted(unknown)),
+        )
+    return encoder
+
+
+def _control_tokens(tok: Tokenizer, literals: str) -> Iterator[str]:
+    """What the file or the configuration states, if the templates write it or may print it as a
+    role."""
+    special, beside = tok.special_tokens, tok.recipe.sidecars
+    option: Mapping[str, Any] = control_for_core(beside, None)
+    listed = beside.of("tokenizer_config.json").get("added_tokens_decoder")
+    contents = [
+        token["content"]
+        for token in (listed.values() if isinstance(listed, Mapping) else ())
+        if isinstance(token, Mapping) and isinstance(token.get("content"), str)
+    ]
+    roles = {getattr(special, role) for role in _ROLES} | set(beside.roles().values())
+    stated = (*option.get("ends", ()), *option.get("named", ()), *contents)
+    stated = (*stated, *beside.of("added_tokens.json"), *special)
+    for name in dict.fromkeys(stated):
+        if name and name != special.unk and (name in roles or name in literals):
+            yield name
+
+
+def _finds(tok: Tokenizer, name: str) -> bool:
+    """Whether the name alone is encoded as its token."""
+    number = tok.token_to_id(name)
+    return number is not None and number in tok.encode(name, add_special_tokens=False).ids
+
+
+def _configured(tok: Tokenizer, missing: list[str]) -> Tokenizer:
+    """The same file with what transformers adds from the configuration, and with these tokens."""
+    from ..factory import from_recipe
+
+    recipe = tok.recipe
+    load = json.loads(recipe.load) if recipe.load else {}
+    config = load.get("config") or recipe.sidecars.for_core(bos_and_eos=False) or {}
+    tokens = config.get("added_tokens", [])
+    known = {token["content"] for token in tokens}
+    own = [{"content": name, "special": True} for name in missing if name not in known]
+    config = {**config, "added_tokens": [*tokens, *own]}
+    changed = recipe._replace(load=json.dumps({**load, "config": config}).encode())
+    encoder = from_recipe(changed)
+    encoder.chat_sandbox = tok.chat_sandbox
+    return encoder

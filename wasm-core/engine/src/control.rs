@@ -1,0 +1,58 @@
+//! Which tokens are control tokens: what untrusted text may not become.
+//!
+//! Special added tokens are. So are tokens that the file or a configuration beside it gives a part
+//! to play, and added tokens that a chat template writes, whatever their flag says.
+
+use crate::added::AddedTokens;
+use crate::guard::IdSet;
+use crate::vocab::Vocab;
+use serde::Deserialize;
+
+/// What stands beside the file, as a host found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Control {
+    /// Tokens that begin or end a text. They count also as entries of the model's vocabulary.
+    pub ends: Vec<String>,
+    /// Other tokens with a part to play. Of these, added tokens count: a padding token may be an
+    /// ordinary word.
+    pub named: Vec<String>,
+    /// Ids that end a text. Of these, those of added tokens count: they may be another tokenizer's.
+    pub ids: Vec<u32>,
+    /// What chat templates write themselves.
+    pub literals: String,
+}
+
+/// Parts of a file that begin or end a text.
+const ENDS: [&str; 4] = ["bos", "eos", "eot", "eom"];
+/// Unknown text becomes this token, which forges nothing.
+const UNKNOWN: &str = "unk";
+
+impl Control {
+    /// The ids, with the parts and the chat templates that the file itself states.
+    pub fn ids(
+        &self,
+        (roles, templates): (&[(&str, u32)], &[(String, String)]),
+        vocab: &Vocab,
+        added: &AddedTokens,
+    ) -> IdSet {
+        let is_added = |id: &u32| added.content(*id).is_some();
+        let id_of_end = |text: &String| added.id(text).or_else(|| vocab.id(text));
+        let roles = roles.iter().filter(|(role, _)| *role != UNKNOWN);
+        let sources = templates.iter().map(|(_, source)| source.as_str());
+        let texts: Vec<&str> = sources.chain([self.literals.as_str()]).collect();
+        let written = |content: &str| {
+            !content.trim().is_empty() && texts.iter().any(|text| text.contains(content))
+        };
+        let of_added = added
+            .iter()
+            .filter(|(token, _)| token.special || written(&token.content))
+            .map(|(_, id)| id);
+        let of_roles =
+            roles.filter(|(role, id)| ENDS.contains(role) || is_added(id)).map(|(_, id)| *id);
+        let of_names = self.named.iter().filter_map(|text| added.id(text));
+        let of_ids = self.ids.iter().copied().filter(is_added);
+        let of_ends = self.ends.iter().filter_map(id_of_end);
+        of_added.chain(of_roles).chain(of_names).chain(of_ids).chain(of_ends).collect()
+    }
+}
