@@ -12,11 +12,9 @@ __all__ = ["DECODERS", "ENCODERS", "check_threads", "choose_decoder", "choose_en
 
 log = logging.getLogger("pywasmtok")
 
-ENCODERS = ("auto", "core", "hf")
+ENCODERS = ("auto", "core", "hf", "default", "fastokens")
 DECODERS = ("hf", "core")
 
-# Dynamo spelled its two backends differently from release to release; each spelling that it ever
-# took is understood. Its fast backend always fell back, so those values mean `auto`.
 _ENCODER_VALUES = {
     "auto": "auto",
     "core": "core",
@@ -26,22 +24,32 @@ _ENCODER_VALUES = {
     "fasttokens": "auto",
     "hf": "hf",
     "huggingface": "hf",
-    "default": "hf",
+    "default": "default",
     "slow": "hf",
 }
+# The values of Dynamo's own variables. Its fast backends fall back, as `auto` does; `default` is
+# HuggingFace for the files that it reads.
+_DYNAMO_VALUES = {"default": "default", "fastokens": "auto", "basetenkenizer": "auto"}
+_DYNAMO_BACKEND_VALUES = {"default": "default", "fast": "auto"}
+_ENCODER_VARIABLES = (
+    ("PYWASMTOK_ENCODER", _ENCODER_VALUES),
+    ("DYN_TOKENIZER", _DYNAMO_VALUES),
+    ("DYN_TOKENIZER_BACKEND", _DYNAMO_BACKEND_VALUES),
+)
 _DECODER_VALUES = {"hf": "hf", "huggingface": "hf", "default": "hf", "core": "core", "wasm": "core"}
 
 
 def choose_encoder(argument: str | None) -> str:
+    """`default` stands for `hf` where HuggingFace reads the file, and for `auto` where not."""
     if argument is not None:
-        return _one_of("encoder", argument, ENCODERS)
-    return _from_environment(("PYWASMTOK_ENCODER", "DYN_TOKENIZER"), _ENCODER_VALUES, "auto")
+        return _ENCODER_VALUES[_one_of("encoder", argument, ENCODERS)]
+    return _from_environment(_ENCODER_VARIABLES, "auto")
 
 
 def choose_decoder(argument: str | None) -> str:
     if argument is not None:
         return _one_of("decoder", argument, DECODERS)
-    return _from_environment(("PYWASMTOK_DECODER",), _DECODER_VALUES, "hf")
+    return _from_environment((("PYWASMTOK_DECODER", _DECODER_VALUES),), "hf")
 
 
 def check_threads(threads: object) -> int | None:
@@ -59,9 +67,9 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _from_environment(names: tuple[str, ...], values: Mapping[str, str], default: str) -> str:
+def _from_environment(variables: tuple[tuple[str, Mapping[str, str]], ...], default: str) -> str:
     """The first variable that is set decides; a value that it does not know is named."""
-    for name in names:
+    for name, values in variables:
         given = os.environ.get(name, "").strip()
         if not given:
             continue

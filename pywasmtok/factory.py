@@ -82,7 +82,7 @@ def create_tokenizer(
              `limits=Limits(deadline=...)` and `key` only: see docs/client.md
     encoder  "auto": the core, and HuggingFace for what the core refuses; "core": the core or an
              error; "hf": HuggingFace alone. None: the environment (PYWASMTOK_ENCODER, then
-             DYN_TOKENIZER), then "auto".
+             DYN_TOKENIZER, DYN_TOKENIZER_BACKEND), then "auto".
     decoder  "hf" or "core" (then `tokenizers` is not imported to decode). None: the environment
              (PYWASMTOK_DECODER), then "hf".
     build    the build of the core: "portable", "threads" or "baseline". None: the default one.
@@ -247,6 +247,9 @@ def from_recipe(recipe: Recipe) -> Tokenizer:
         mock = MockBackend()
         hybrid = Hybrid(mock, mock, source=recipe.source)
         return _tokenizer(hybrid, recipe, None, "mock")
+    if recipe.options.encoder == "default":
+        encoder = "hf" if _hf_reads(bytes(recipe.data), recipe.load) else "auto"
+        recipe = recipe._replace(options=recipe.options._replace(encoder=encoder))
     if recipe.limits is not None and recipe.limits.needs_sandbox:
         recipe = recipe._replace(options=_core_alone(recipe.options))
     hybrid, build, file_format = _join(recipe)
@@ -383,9 +386,11 @@ def _hf_may_read(error: TokenizerError, data: bytes, load: bytes) -> bool:
     """HuggingFace reads tokenizer.json and nothing else, and no instructions beside it."""
     if (error.feature or "").startswith("format:") or "config" in _keys(load):
         return False
-    return isinstance(error, HostError | BackendUnavailable) or (
-        _format_of(data, load) == TOKENIZER_JSON
-    )
+    return isinstance(error, HostError | BackendUnavailable) or _hf_reads(data, load)
+
+
+def _hf_reads(data: bytes, load: bytes) -> bool:
+    return "config" not in _keys(load) and _format_of(data, load) == TOKENIZER_JSON
 
 
 def _fall_back(hf: HFBackend, error: TokenizerError, source: str) -> str:
