@@ -79,6 +79,19 @@ CONSTANTS = [
     "''",
 ]
 SLICES = ["1:", ":-1", "::2", "::-1", "-2:", ":", "1:2:1", "none:2", "'a':", "::0", "true:"]
+CALM = [
+    "x",
+    "y",
+    "z",
+    "1",
+    "2",
+    "'v'",
+    "messages|length",
+    "true",
+    "x is defined",
+    "y == 1",
+    "loop_",
+]
 DATA = [
     "<|im_start|>",
     "\n",
@@ -106,13 +119,19 @@ class Grower:
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
+        self.calm = dice.random() < 0.5
+        """Only values that raise nothing, so that scopes are seen and not errors."""
         self.loops = 0
         """Around what is being grown, up to the next function."""
+        self.namespace = False
 
     def template(self) -> str:
         head = self.dice.choice(
             ["", "", "{% set ns = namespace(found=false, items=[]) %}", "{{- bos_token }}\n"]
         )
+        if self.calm:
+            head = self.dice.choice(["", "{% set ns = namespace(found=false, items=[]) %}"])
+        self.namespace = "namespace" in head
         return head + self.body(3)
 
     def body(self, depth: int) -> str:
@@ -129,6 +148,9 @@ class Grower:
     def statement(self, depth: int) -> str:
         if depth == 0:
             return self.output()
+        if self.calm:
+            calm = [self.loop, self.assign, self.scope, self.scope, self.branch]
+            return self.dice.choice([*calm, lambda _: self.output()])(depth - 1)
         kinds: list[Callable[[int], str]] = [
             lambda _: self.data(),
             lambda _: self.output(),
@@ -154,6 +176,8 @@ class Grower:
         )
         if self.dice.random() < 0.3:
             over = self.expression(2)
+        if self.calm:
+            over = self.dice.choice(["[1, 2]", "[1, 2, 3]", "[]", "messages"])
         target = self.dice.choice(["message", "message", "x", "y", "x, y", "content"])
         extra = self.dice.choice(["", "", "", f" if {self.expression(1)}", " recursive"])
         otherwise = ""
@@ -200,6 +224,8 @@ class Grower:
 
     def assign(self, depth: int) -> str:
         target = self.dice.choice(["x", "y", "content", "message", "ns.found", "ns.items", "loop_"])
+        if self.calm and not self.namespace:
+            target = self.dice.choice(["x", "y", "z"])
         if self.dice.random() < 0.15:
             name = target.replace("ns.", "")
             filtered = self.dice.choice(["", " | trim", " | upper", " | tojson"])
@@ -293,6 +319,8 @@ class Grower:
         return f"{{{{ m({arguments}) }}}}"
 
     def expression(self, depth: int) -> str:
+        if self.calm:
+            return self.dice.choice(CALM)
         roll = self.dice.random()
         if depth == 0 or roll < 0.25:
             return self.dice.choice(NAMES if self.dice.random() < 0.65 else LITERALS)

@@ -195,7 +195,7 @@ LINES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "scopes": (
         "what macros, call blocks and blocks see, and what they leave behind",
-        "C-5",
+        "C-4",
         [
             "{% for i in [1, 2] %}{% macro m() %}{{ y }}{% endmacro %}[{{ m() }}]{% set y = i %}{{ m() }}{% endfor %}",
             "{% macro w() %}{{ caller() }}{% endmacro %}{% for i in [1, 2] %}{% call w() %}{{ y }}{% endcall %}{% set y = i %}{% endfor %}",

@@ -211,7 +211,7 @@ LINES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "words": (
         "filters of texts beyond plain ASCII words",
-        "C-6",
+        "C-5",
         [
             "{{ ['b', 'A', 'a', 'B'] | sort }}{{ ['b', 'A', 'a', 'B'] | sort(case_sensitive=true) }}",
             "{{ ['É', 'e', 'Z', 'ß', 'SS'] | sort | join(' ') }}{{ ['b', 'A'] | sort(reverse=true) }}",
