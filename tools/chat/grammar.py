@@ -149,8 +149,15 @@ class Grower:
         if depth == 0:
             return self.output()
         if self.calm:
-            calm = [self.loop, self.assign, self.scope, self.scope, self.branch]
-            return self.dice.choice([*calm, lambda _: self.output()])(depth - 1)
+            calm: list[Callable[[int], str]] = [
+                self.loop,
+                self.assign,
+                self.scope,
+                self.scope,
+                self.branch,
+                lambda _: self.output(),
+            ]
+            return self.dice.choice(calm)(depth - 1)
         kinds: list[Callable[[int], str]] = [
             lambda _: self.data(),
             lambda _: self.output(),
