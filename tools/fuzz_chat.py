@@ -76,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def counted(findings: Findings) -> dict[str, Any]:
     return {
         "renders": findings.renders.total(),
+        "templates": findings.templates,
+        "templates_refused": findings.refused,
         "skipped": findings.skipped,
         "kinds": dict(findings.renders),
         "verdicts": dict(findings.verdicts),

@@ -71,6 +71,9 @@ class Findings:
     verdicts: Counter[str] = field(default_factory=Counter)
     """`equal` is counted apart for texts and for errors."""
     skipped: int = 0
+    templates: int = 0
+    refused: int = 0
+    """Templates of which a render was refused."""
     differences: list[Difference] = field(default_factory=list)
 
 
@@ -101,6 +104,8 @@ class Fuzzer:
             seen(self.findings)
             kind = self.dice.choice(kinds)
             source = MAKERS[kind](self.dice)
+            before = self.findings.verdicts["refused"]
+            self.findings.templates += 1
             for number in range(contexts):
                 request = self.dice.choice(self.requests)
                 case = Case(source, replace(request, generation="generation" in source), kind)
@@ -108,6 +113,7 @@ class Fuzzer:
                 if not compiled and number >= 1:
                     # Two contexts are enough for what never gets to them.
                     break
+            self.findings.refused += self.findings.verdicts["refused"] > before
         return self.findings
 
     def _one(self, case: Case) -> bool:

@@ -67,6 +67,31 @@ split('</think>')[0].strip('\\n') split('</think>')[-1].lstrip('\\n') capitalize
 append(1) pop() update({'a':1}) encode() index('a') rfind('a') isupper() swapcase() ljust(5) sort()
 """.split()
 BINARY = ["+", "~", "-", "*", "/", "//", "%", "==", "!=", "<", "<=", ">", ">=", "in", "not in"]
+CONSTANTS = [
+    "'abcd'",
+    "[1, 2, 3]",
+    "(1, 2, 3)",
+    "none",
+    "5",
+    "{}",
+    "('a' ~ 'bc')",
+    "'ab'|upper",
+    "''",
+]
+SLICES = ["1:", ":-1", "::2", "::-1", "-2:", ":", "1:2:1", "none:2", "'a':", "::0", "true:"]
+CALM = [
+    "x",
+    "y",
+    "z",
+    "1",
+    "2",
+    "'v'",
+    "messages|length",
+    "true",
+    "x is defined",
+    "y == 1",
+    "loop_",
+]
 DATA = [
     "<|im_start|>",
     "\n",
@@ -94,11 +119,19 @@ class Grower:
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
+        self.calm = dice.random() < 0.5
+        """Only values that raise nothing, so that scopes are seen and not errors."""
+        self.loops = 0
+        """Around what is being grown, up to the next function."""
+        self.namespace = False
 
     def template(self) -> str:
         head = self.dice.choice(
             ["", "", "{% set ns = namespace(found=false, items=[]) %}", "{{- bos_token }}\n"]
         )
+        if self.calm:
+            head = self.dice.choice(["", "{% set ns = namespace(found=false, items=[]) %}"])
+        self.namespace = "namespace" in head
         return head + self.body(3)
 
     def body(self, depth: int) -> str:
@@ -115,6 +148,16 @@ class Grower:
     def statement(self, depth: int) -> str:
         if depth == 0:
             return self.output()
+        if self.calm:
+            calm: list[Callable[[int], str]] = [
+                self.loop,
+                self.assign,
+                self.scope,
+                self.scope,
+                self.branch,
+                lambda _: self.output(),
+            ]
+            return self.dice.choice(calm)(depth - 1)
         kinds: list[Callable[[int], str]] = [
             lambda _: self.data(),
             lambda _: self.output(),
@@ -140,19 +183,42 @@ class Grower:
         )
         if self.dice.random() < 0.3:
             over = self.expression(2)
+        if self.calm:
+            over = self.dice.choice(["[1, 2]", "[1, 2, 3]", "[]", "messages"])
         target = self.dice.choice(["message", "message", "x", "y", "x, y", "content"])
         extra = self.dice.choice(["", "", "", f" if {self.expression(1)}", " recursive"])
-        otherwise = self.tag("else") + self.body(depth) if self.dice.random() < 0.2 else ""
-        leave = ""
-        if self.dice.random() < 0.15:
-            stop = self.dice.choice(["break", "continue"])
-            leave = self.tag(f"if {self.expression(1)}") + self.tag(stop) + self.tag("endif")
+        otherwise = ""
+        if self.dice.random() < 0.2:
+            left = self.left() if self.loops and self.dice.random() < 0.3 else ""
+            otherwise = self.tag("else") + left + self.body(depth)
+        self.loops += 1
+        leave = self.left() if self.dice.random() < 0.15 else ""
+        if "recursive" in extra and self.dice.random() < 0.7:
+            leave += self.recursion(target)
+        body = self.body(depth)
+        self.loops -= 1
         return (
             self.tag(f"for {target} in {over}{extra}")
             + leave
-            + self.body(depth)
+            + body
             + otherwise
             + self.tag("endfor")
+        )
+
+    def left(self) -> str:
+        """The loop around is left, from wherever this stands."""
+        stop = self.dice.choice(["break", "continue"])
+        return self.tag(f"if {self.expression(1)}") + self.tag(stop) + self.tag("endif")
+
+    def recursion(self, target: str) -> str:
+        items = self.dice.choice(
+            [target.split(",", maxsplit=1)[0], "[]", "[1, 2]", "messages[1:]", "x.items()"]
+        )
+        return (
+            "{{ loop.depth }}{{ loop.depth0 }}"
+            + self.tag(f"if loop.depth < {self.dice.choice([2, 3])}")
+            + f"{{{{ loop({items}) }}}}"
+            + self.tag("endif")
         )
 
     def branch(self, depth: int) -> str:
@@ -165,6 +231,8 @@ class Grower:
 
     def assign(self, depth: int) -> str:
         target = self.dice.choice(["x", "y", "content", "message", "ns.found", "ns.items", "loop_"])
+        if self.calm and not self.namespace:
+            target = self.dice.choice(["x", "y", "z"])
         if self.dice.random() < 0.15:
             name = target.replace("ns.", "")
             filtered = self.dice.choice(["", " | trim", " | upper", " | tojson"])
@@ -172,6 +240,8 @@ class Grower:
         return self.tag(f"set {target} = {self.expression(3)}")
 
     def rare(self, depth: int) -> str:
+        if self.dice.random() < 0.4:
+            return self.scope(depth)
         inside = self.body(depth)
         choices: list[Callable[[], str]] = [
             lambda: self.tag("generation") + inside + self.tag("endgeneration"),
@@ -197,6 +267,58 @@ class Grower:
         ]
         return self.dice.choice(choices)()
 
+    def scope(self, depth: int) -> str:
+        """What has names of its own: macros, call blocks, blocks that are filtered or kept."""
+        name = self.dice.choice(["x", "y", "z"])
+        first = self.dice.choice(
+            [
+                "",
+                f"{{{{ {name} }}}}",
+                self.tag(f"set {name} = {self.expression(1)}"),
+                self.tag(f"set ns.found = {self.expression(1)}"),
+                self.tag("if x") + self.tag(f"set {name} = 1") + self.tag("endif"),
+                "{{ varargs }}",
+                "{{ kwargs }}",
+                "{{ varargs|length }}{{ kwargs|tojson }}",
+                "{{ caller() }}",
+                "{{ caller(1, x) }}",
+            ]
+        )
+        left = self.left() if self.loops and self.dice.random() < 0.3 else ""
+        loops, self.loops = self.loops, 0
+        of_a_function = first + self.body(depth)
+        self.loops = loops
+        filters = self.dice.choice(
+            ["upper", "length", "trim", "list", "first", "trim|length", "safe"]
+        )
+        arguments = self.dice.choice(
+            ["", "@", "@, @", "b=@", "@, @, @", "c=@", "@, z=@", "*[@, @]"]
+        )
+        arguments = "".join(self.expression(1) if c == "@" else c for c in arguments)
+        parameters = self.dice.choice(["", "a", "a, b", "a, b='z'", "a=y"])
+        after = self.tag(f"set {name} = {self.dice.choice(['1', 'x', 'loop.index', repr('v')])}")
+        after = self.dice.choice(["", "", after, after + "{{ m() }}"])
+        macro = self.tag(f"macro m({parameters})") + of_a_function + self.tag("endmacro")
+        forms = [
+            f"{macro}{{{{ m({arguments}) }}}}{after}",
+            f"{macro}{{{{ m({arguments}) }}}}{{{{ m.name }}}}{{{{ m.arguments }}}}",
+            self.tag("macro w()")
+            + self.dice.choice(["{{ caller() }}", "{{ caller(x) }}{{ caller(1, 2) }}"])
+            + self.tag("endmacro")
+            + self.tag(f"call{self.dice.choice(['', '(a)', '(a, b=1)'])} w()")
+            + of_a_function
+            + self.tag("endcall")
+            + after,
+            f"{macro}" + self.tag(f"call m({arguments})") + "<{{ x }}>" + self.tag("endcall"),
+            self.tag(f"filter {filters}") + left + self.body(depth) + self.tag("endfilter"),
+            self.tag(f"set {name}") + left + self.body(depth) + self.tag("endset") + after,
+            self.tag(f"with {name} = {self.expression(1)}")
+            + left
+            + self.body(depth)
+            + self.tag("endwith"),
+        ]
+        return self.dice.choice(forms)
+
     def called(self) -> str:
         arguments = self.dice.choice(["", "@", "@, @", "b=@", "a=@, b=@", "@, @, @", "c=@"])
         while "@" in arguments:
@@ -204,6 +326,8 @@ class Grower:
         return f"{{{{ m({arguments}) }}}}"
 
     def expression(self, depth: int) -> str:
+        if self.calm:
+            return self.dice.choice(CALM)
         roll = self.dice.random()
         if depth == 0 or roll < 0.25:
             return self.dice.choice(NAMES if self.dice.random() < 0.65 else LITERALS)
@@ -243,6 +367,10 @@ class Grower:
             f"strftime_now({self.dice.choice(['%Y', '%d %b %Y', '%-d', '%A', '%j%%'])!r})",
             f"{inner} < {other} < 9",
             f"({inner}) ~ ({other})",
+            f"({inner})|length < range(3)|length <= ({other})|length",
+            f"{self.dice.choice(['0', inner])} < m({other})|length < 9 != {other}",
+            f"{self.dice.choice(CONSTANTS)}[{self.dice.choice(SLICES)}]",
+            f"({self.dice.choice(CONSTANTS)}[{self.dice.choice(SLICES)}], {inner})",
         ]
         return self.dice.choice(forms)
 

@@ -209,4 +209,18 @@ LINES: dict[str, tuple[str, str, list[str]]] = {
             "{{ strftime_now('%G-%V') }} {{ strftime_now('%C') }} {{ strftime_now('%f') }}",
         ],
     ),
+    "words": (
+        "filters of texts beyond plain ASCII words",
+        "C-5",
+        [
+            "{{ ['b', 'A', 'a', 'B'] | sort }}{{ ['b', 'A', 'a', 'B'] | sort(case_sensitive=true) }}",
+            "{{ ['É', 'e', 'Z', 'ß', 'SS'] | sort | join(' ') }}{{ ['b', 'A'] | sort(reverse=true) }}",
+            "{{ [{'n': 'b'}, {'n': 'A'}, {'n': 'a'}] | sort(attribute='n') | map(attribute='n') | join }}",
+            "{{ 'héllo' | length }}{{ '\u4f60\u597d' | length }}{{ '\U0001f336\ufe0f' | length }}{{ 'e\u0301' | count }}",
+            "{{ ['a', none, 1, true] | join('-') }}{{ [none] | join }}{{ [none, none] | join(none) }}",
+            "{{ [{'n': none}, {'n': 2}] | join(',', attribute='n') }}",
+            "{{ \"it's a-b c_d, e.f! (g)\" | wordcount }}{{ '' | wordcount }}{{ '... -- !' | wordcount }}",
+            "{{ 'äö ü\u00a0\u4f60\u597d' | wordcount }}{{ '1 2,3 4.5' | wordcount }}",
+        ],
+    ),
 }

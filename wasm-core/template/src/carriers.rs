@@ -44,3 +44,10 @@ pub const DICT: &str = "__dict";
 pub const MISSING: &str = "__missing";
 /// `{{ __generation(true) }}` opens a generation block, `{{ __generation(false) }}` closes it.
 pub const GENERATION: &str = "__generation";
+/// `a < f() < b` is `a|__lt(f()|__keep(1)) and __kept(1)|__lt(b)`.
+pub const KEEP: &str = "__keep";
+pub const KEPT: &str = "__kept";
+/// `{% filter f %}` is `{% filter f|__filtered() %}`: TypeError for what is no text.
+pub const FILTERED: &str = "__filtered";
+/// `macro|__catching(name, varargs, kwargs, caller, parameters...)` takes more arguments than it names.
+pub const CATCHING: &str = "__catching";

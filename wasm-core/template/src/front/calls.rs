@@ -4,6 +4,7 @@ use super::ast::{Arguments, Expr, Node, Unary};
 use super::emit::{level, Emitter};
 use super::literal::quoted;
 use super::names::{has, ATTRIBUTES, FILTERS, OPERANDS, TESTS};
+use super::scopes::Loop;
 use super::Dialect;
 use crate::carriers;
 use crate::error::Result;
@@ -40,7 +41,21 @@ impl<'s> Emitter<'_, 's> {
         }
     }
 
+    /// The depth of a recursive loop, which the crate does not know.
+    fn depth(&mut self, subject: &Expr<'s>, name: &str) -> bool {
+        let Some(Some(Loop { depth, .. })) = self.loops.last() else { return false };
+        if !matches!(subject.node, Node::Name("loop")) || !matches!(name, "depth" | "depth0") {
+            return false;
+        }
+        let first = if name == "depth" { 1 } else { 0 };
+        self.out.push_str(&format!("({depth} + {first})"));
+        true
+    }
+
     pub fn attribute(&mut self, subject: &Expr<'s>, name: &str) -> Result<()> {
+        if self.depth(subject, name) {
+            return Ok(());
+        }
         if self.is_carried_name(subject, name) {
             return self.carried_text(subject, carriers::ATTRIBUTE, name);
         }
@@ -74,7 +89,10 @@ impl<'s> Emitter<'_, 's> {
             self.write(carriers::SLICE);
             self.write("(");
             self.nested(1, key.at, |emitter| emitter.slice(bounds))?;
-            self.write(")");
+            self.write(if self.computed && !self.package() { ", true)" } else { ")" });
+            return Ok(());
+        }
+        if matches!(&key.node, Node::Text(name) if self.depth(subject, name)) {
             return Ok(());
         }
         if !self.is_plain_key(key) {
@@ -116,9 +134,16 @@ impl<'s> Emitter<'_, 's> {
                 (arguments.positional.as_slice(), arguments.all().count() == 1)
             {
                 self.sync(at);
-                self.write("loop(");
+                let Some(Some(Loop { function, depth })) = self.loops.last().cloned() else {
+                    self.name("loop");
+                    self.write("(");
+                    self.nested(1, at, |emitter| emitter.iterable(children))?;
+                    self.write(")");
+                    return Ok(());
+                };
+                self.write(&format!("{function}("));
                 self.nested(1, at, |emitter| emitter.iterable(children))?;
-                self.write(")");
+                self.write(&format!(", {depth} + 1)"));
                 return Ok(());
             }
         }

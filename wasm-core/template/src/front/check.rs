@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::ast::{Binary, Body, Expr, For, Node, Signature, Statement, Statements};
 use super::defaults::{ambiguous, defaults, may_be_undefined, Defaults};
 use super::names::{has, ATTRIBUTES, FILTERS, GLOBALS, TESTS};
-use super::operators::{is_folded, is_literal_number};
+use super::operators::{is_computed, is_folded, is_literal_number};
 use super::source::Source;
 use super::walk::{any_expression, any_statement, hands_on, reads, reads_outer_loop, stores};
-use super::write::{is_changed, is_left_early, watches};
+use super::write::{is_changed, watches};
+use super::Dialect;
 use crate::error::{Error, Result};
 
 /// Python's own bound on loops inside each other.
@@ -20,7 +21,19 @@ pub struct Check<'a, 's> {
     ambiguous: BTreeSet<&'s str>,
     /// Whether a macro with defaults may be what another name stands for.
     macros_have_other_names: bool,
+    /// Whether it is for the Python package, which has no such carriers.
+    package: bool,
     unsupported: Vec<Error>,
+}
+
+/// What jinja2 makes, when it compiles, of what an expression is a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Folds {
+    No,
+    /// A part of constants, which it tries to compute.
+    Part,
+    /// A part of what is printed, all of it constants.
+    Printed,
 }
 
 /// Where a statement stands.
@@ -29,9 +42,8 @@ struct Place {
     /// Inside of a condition jinja2 forgives names that do not exist, until they are used.
     soft: bool,
     in_loop: bool,
-    /// What stands between the loop and here, and keeps `break` from leaving cleanly.
-    between: Option<&'static str>,
     loops: usize,
+    folds: Folds,
     /// In a macro that stands in a loop.
     macro_in_loop: bool,
 }
@@ -42,15 +54,10 @@ impl Place {
         Self { soft: false, ..self }
     }
 
-    fn within(self, what: &'static str) -> Self {
-        Self { between: self.between.or(Some(what)), ..self.inner() }
-    }
-
     /// The body of a function: no loop around it can be left from inside.
     fn function(self) -> Self {
         Self {
             in_loop: false,
-            between: None,
             loops: 0,
             macro_in_loop: self.macro_in_loop || self.in_loop,
             ..self.inner()
@@ -59,16 +66,18 @@ impl Place {
 }
 
 /// Errors of jinja2's compiler, else the constructs that cannot be rendered exactly.
-pub fn check<'s>(source: &Source<'s>, body: &Body<'s>) -> Result<Vec<Error>> {
+pub fn check<'s>(source: &Source<'s>, body: &Body<'s>, dialect: Dialect) -> Result<Vec<Error>> {
     let defaults = defaults(body);
     let ambiguous = ambiguous(body);
     let has_defaults = |name: &str| defaults.get(name).is_some_and(|places| !places.is_empty());
     let macros_have_other_names = defaults.keys().any(|name| has_defaults(name))
         && (!ambiguous.is_empty() || hands_on(body, &mut |name| has_defaults(name)));
     let unsupported = Vec::new();
-    let mut check = Check { source, defaults, ambiguous, macros_have_other_names, unsupported };
+    let package = dialect == Dialect::Package;
+    let mut check =
+        Check { source, defaults, ambiguous, macros_have_other_names, package, unsupported };
     let place =
-        Place { soft: false, in_loop: false, between: None, loops: 0, macro_in_loop: false };
+        Place { soft: false, in_loop: false, loops: 0, folds: Folds::No, macro_in_loop: false };
     check.body(body, place)?;
     Ok(check.unsupported)
 }
@@ -90,9 +99,11 @@ impl<'s> Check<'_, 's> {
         }
         match &statement.kind {
             Statements::Data(_) => Ok(()),
-            Statements::Output(value) | Statements::Set { value, .. } => {
-                self.expression(value, place)
+            Statements::Output(value) => {
+                let folds = if is_computed(value) { Folds::Printed } else { Folds::No };
+                self.expression(value, Place { folds, ..place })
             }
+            Statements::Set { value, .. } => self.expression(value, place),
             Statements::For(each) => self.for_loop(each, statement, place),
             Statements::If { branches, otherwise } => {
                 let place = Place { soft: true, ..place };
@@ -106,16 +117,16 @@ impl<'s> Check<'_, 's> {
                 for (_, value) in assignments {
                     self.expression(value, place)?;
                 }
-                self.body(body, place.within("a `with` block"))
+                self.body(body, place.inner())
             }
             Statements::SetBlock { target, filter, body } => {
                 self.unsafe_attribute(target);
-                let place = place.within("a `set` block");
+                let place = place.inner();
                 filter.iter().try_for_each(|filter| self.expression(filter, place))?;
                 self.body(body, place)
             }
             Statements::FilterBlock { filter, body } => {
-                let place = place.within("a `filter` block");
+                let place = place.inner();
                 self.expression(filter, place)?;
                 self.body(body, place)
             }
@@ -124,8 +135,12 @@ impl<'s> Check<'_, 's> {
                 self.function(signature, body, at, place.function())
             }
             Statements::CallBlock { signature, call, body } => {
-                if reads(body, "caller") {
-                    self.refuse("`caller` in a call block", at);
+                let unpacks = matches!(&call.node, Node::Call(_, arguments) if arguments.named_rest.is_some());
+                if unpacks && (reads(body, "varargs") || reads(body, "kwargs")) {
+                    self.refuse(
+                        "unpacked arguments of a call block with `varargs` or `kwargs`",
+                        at,
+                    );
                 }
                 self.function(signature, body, at, place.function())?;
                 self.expression(call, place)
@@ -143,7 +158,7 @@ impl<'s> Check<'_, 's> {
                 if !matches!(enabled.node, Node::Bool(false)) {
                     self.refuse("the tag `autoescape`", at);
                 }
-                let place = place.within("an `autoescape` block");
+                let place = place.inner();
                 self.expression(enabled, place)?;
                 self.body(body, place)
             }
@@ -156,9 +171,6 @@ impl<'s> Check<'_, 's> {
     fn leaves(&mut self, word: &str, at: usize, place: Place) -> Result<()> {
         if !place.in_loop {
             return Err(self.source.syntax(format!("'{word}' outside loop"), at));
-        }
-        if let Some(between) = place.between {
-            self.refuse(format!("`{word}` in {between}"), at);
         }
         Ok(())
     }
@@ -197,11 +209,23 @@ impl<'s> Check<'_, 's> {
         if loops > LOOPS {
             return Err(self.source.syntax("too many statically nested blocks", statement.at));
         }
-        self.body(&each.body, Place { in_loop: true, between: None, loops, ..outer })?;
-        // The loop is then written inside of a `with`.
-        let flagged =
-            is_left_early(&each.body).then_some("the `else` of a loop that is left early");
-        self.body(&each.otherwise, Place { between: outer.between.or(flagged), ..outer })
+        self.body(&each.body, Place { in_loop: true, loops, ..outer })?;
+        if each.recursive {
+            self.recursive(each, statement.at);
+        }
+        self.body(&each.otherwise, outer)
+    }
+
+    /// A recursive loop is written as a function: what is beside `loop.name` and `loop(items)` of it
+    /// would be an object of the crate's that knows no depth.
+    fn recursive(&mut self, each: &For<'s>, at: usize) {
+        let mut asked = |name: &'s str| name == "loop";
+        if hands_on(&each.body, &mut asked) {
+            self.refuse("`loop` of a recursive loop as a value", at);
+        }
+        if reads_outer_loop(&each.otherwise) {
+            self.refuse("`loop` in the `else` of a recursive loop", at);
+        }
     }
 
     fn function(
@@ -213,8 +237,14 @@ impl<'s> Check<'_, 's> {
     ) -> Result<()> {
         for name in ["varargs", "kwargs"] {
             let parameter = signature.names.iter().any(|(parameter, _)| *parameter == name);
-            if !parameter && reads(body, name) {
+            if self.package && !parameter && reads(body, name) {
                 self.refuse(format!("`{name}` of a macro"), at);
+            }
+        }
+        for name in ["caller", "varargs", "kwargs"] {
+            let given = any_statement(body, &mut |inner| stores(inner, name));
+            if given && reads(body, name) {
+                self.refuse(format!("a variable named `{name}` in a macro"), at);
             }
         }
         for (name, at) in &signature.names {
@@ -275,7 +305,7 @@ impl<'s> Check<'_, 's> {
             Node::Test(_, name, _) => self.named("test", TESTS, name, expression.at, place)?,
             Node::Item(subject, key) => {
                 if let Node::Slice(bounds) = &key.node {
-                    self.slice(subject, bounds, expression.at);
+                    self.slice(subject, bounds, expression.at, place);
                 }
             }
             Node::Call(target, arguments)
@@ -312,12 +342,15 @@ impl<'s> Check<'_, 's> {
             Node::Compare(_, others) if others.len() > 1 => {
                 let middle = others.get(..others.len() - 1).unwrap_or_default();
                 if let Some((_, impure)) =
-                    middle.iter().find(|(_, operand)| !is_repeatable(operand))
+                    middle.iter().find(|(_, operand)| self.package && !is_repeatable(operand))
                 {
                     self.refuse("a chained comparison of what is called", impure.at);
                 }
             }
             _ => {}
+        }
+        if place.folds == Folds::No && is_folded(expression) {
+            place.folds = Folds::Part;
         }
         let mut outcome = Ok(());
         expression.each_child(&mut |child| {
@@ -352,7 +385,18 @@ impl<'s> Check<'_, 's> {
 
     /// jinja2 folds a slice of constants that cannot be into an undefined value, or not, as the
     /// constants' surroundings allow.
-    fn slice(&mut self, subject: &Expr<'s>, bounds: &[Option<Box<Expr<'s>>>], at: usize) {
+    fn slice(
+        &mut self,
+        subject: &Expr<'s>,
+        bounds: &[Option<Box<Expr<'s>>>],
+        at: usize,
+        place: Place,
+    ) {
+        let surrounded = match place.folds {
+            Folds::No => false,
+            Folds::Part => true,
+            Folds::Printed => self.package,
+        };
         let folded = is_folded(subject) && bounds.iter().flatten().all(|bound| is_folded(bound));
         let has_slices = matches!(
             subject.node,
@@ -363,7 +407,10 @@ impl<'s> Check<'_, 's> {
             Node::Unary(_, operand) => matches!(operand.node, Node::Integer(_)),
             _ => false,
         };
-        if folded && !(has_slices && bounds.iter().flatten().all(|bound| whole(bound))) {
+        if surrounded
+            && folded
+            && !(has_slices && bounds.iter().flatten().all(|bound| whole(bound)))
+        {
             self.refuse("a slice of constants", at);
         }
     }
@@ -399,7 +446,7 @@ const REPEATABLE: [&str; 10] =
     ["abs", "count", "d", "default", "float", "int", "length", "lower", "trim", "upper"];
 
 /// Whether it can be evaluated twice without a difference.
-fn is_repeatable(expression: &Expr<'_>) -> bool {
+pub fn is_repeatable(expression: &Expr<'_>) -> bool {
     !expression.any(&mut |part| match &part.node {
         Node::Call(target, _) => !is_plain_method(target),
         Node::Filter(_, name, _) => !REPEATABLE.contains(&name.as_ref()),

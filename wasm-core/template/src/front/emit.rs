@@ -5,6 +5,7 @@ use super::defaults::Defaults;
 use super::lines::Lines;
 use super::literal::quoted;
 use super::operators::is_literal_number;
+use super::scopes::{Leaving, Loop, Names};
 use super::source::Source;
 use super::Dialect;
 use crate::carriers;
@@ -37,6 +38,16 @@ pub struct Emitter<'a, 's> {
     pub defaults: Defaults<'s>,
     /// Whether a macro may be what any name stands for.
     pub macro_values: bool,
+    /// The loops around, from the last function on; of a recursive one its function.
+    pub loops: Vec<Option<Loop>>,
+    /// How the loop is left from inside of a block that is a loop of its own.
+    pub leaving: Option<Leaving>,
+    /// Under which name `loop` is found there.
+    pub loop_name: Option<String>,
+    /// The names of the scopes around.
+    pub scopes: Vec<Names<'s>>,
+    /// Whether jinja2 computes the whole of what is printed: a slice that cannot be is undefined.
+    pub computed: bool,
     pub out: String,
     /// Where the output has lines of its own.
     pub lines: Lines,
@@ -44,6 +55,8 @@ pub struct Emitter<'a, 's> {
     line: u32,
     depth: usize,
     temporaries: usize,
+    /// Values that chained comparisons have kept.
+    pub keeps: usize,
 }
 
 impl<'a, 's> Emitter<'a, 's> {
@@ -56,11 +69,17 @@ impl<'a, 's> Emitter<'a, 's> {
             cycles: Vec::new(),
             defaults: Defaults::new(),
             macro_values: false,
+            loops: Vec::new(),
+            leaving: None,
+            loop_name: None,
+            scopes: Vec::new(),
+            computed: false,
             out: String::with_capacity(source.text.len() + source.text.len() / 4),
             lines: Lines::default(),
             line: 1,
             depth: 0,
             temporaries: 0,
+            keeps: 0,
         }
     }
 
@@ -248,7 +267,14 @@ impl<'a, 's> Emitter<'a, 's> {
     }
 
     pub fn name(&mut self, name: &str) {
-        self.write(if name == "loop" && self.plain_loop { "__loop" } else { name });
+        if name != "loop" {
+            self.write(name);
+        } else if self.plain_loop {
+            self.write("__loop");
+        } else {
+            let name = self.loop_name.clone();
+            self.write(name.as_deref().unwrap_or("loop"));
+        }
     }
 
     fn tuple(&mut self, items: &[Expr<'s>], at: usize) -> Result<()> {

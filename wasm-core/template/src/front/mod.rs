@@ -22,6 +22,7 @@ mod operators;
 mod output;
 mod package;
 mod postfix;
+mod scopes;
 mod source;
 mod statement;
 mod stream;
@@ -75,7 +76,7 @@ pub fn translate(source: &str, dialect: Dialect, limits: &Limits) -> Result<Tran
     let mut parser = stream::Parser::new(&source, limits, lexer::lex(&source));
     let body = parser.template()?;
     let mut unsupported = parser.unsupported;
-    unsupported.extend(check::check(&source, &body)?);
+    unsupported.extend(check::check(&source, &body, dialect)?);
     let mut emitter = emit::Emitter::new(&source, dialect);
     emitter.safe_strings = walk::any_expression(&body, &mut |part| match &part.node {
         ast::Node::Filter(_, name, _) => names::has(names::SAFE, name),
@@ -99,7 +100,7 @@ pub fn translate(source: &str, dialect: Dialect, limits: &Limits) -> Result<Tran
     if dialect == Dialect::Package {
         emitter.cycles = package::cycles(&body);
     }
-    emitter.body(&body)?;
+    emitter.frame(&[], &body)?;
     let is_generation =
         |statement: &ast::Statement<'_>| matches!(statement.kind, ast::Statements::Generation(_));
     let generation = walk::any_statement(&body, &mut |statement| is_generation(statement));

@@ -1,6 +1,7 @@
 //! Operators: the crate's own where it agrees with jinja2, carriers elsewhere.
 
 use super::ast::{Binary, Compare, Expr, Node, Unary};
+use super::check::is_repeatable;
 use super::emit::{level, Emitter};
 use super::Dialect;
 use crate::carriers;
@@ -85,14 +86,41 @@ impl<'s> Emitter<'_, 's> {
         self.carried(first, carriers::CONCAT, &others.iter().collect::<Vec<_>>())
     }
 
-    /// `a < b < c` is `a < b and b < c`, of operands that may be read twice.
+    /// `a < b < c` is `a < b and b < c`; what may not be read twice is kept in between.
     pub fn comparisons(&mut self, first: &Expr<'s>, others: &[(Compare, Expr<'s>)]) -> Result<()> {
         let mut left = first;
+        let mut kept: Option<usize> = None;
         for (at, (comparison, right)) in others.iter().enumerate() {
             if at > 0 {
                 self.write(" and ");
             }
-            self.comparison(left, *comparison, right)?;
+            let keep = at + 1 < others.len() && !is_repeatable(right);
+            if !keep && kept.is_none() {
+                self.comparison(left, *comparison, right)?;
+                left = right;
+                continue;
+            }
+            if matches!(comparison, Compare::NotEqual | Compare::NotIn) {
+                self.write("not ");
+            }
+            match kept.take() {
+                Some(slot) => self.write(&format!("{}({slot})", carriers::KEPT)),
+                None => self.piped(left)?,
+            }
+            self.write(&format!("|{}(", carrier(*comparison)));
+            if keep {
+                self.keeps += 1;
+                kept = Some(self.keeps);
+                let slot = self.keeps;
+                self.nested(2, right.at, |emitter| {
+                    emitter.piped(right)?;
+                    emitter.write(&format!("|{}({slot})", carriers::KEEP));
+                    Ok(())
+                })?;
+            } else {
+                self.nested(1, right.at, |emitter| emitter.expression(right, level::ANY))?;
+            }
+            self.write(")");
             left = right;
         }
         Ok(())
@@ -104,14 +132,6 @@ impl<'s> Emitter<'_, 's> {
         comparison: Compare,
         right: &Expr<'s>,
     ) -> Result<()> {
-        let carrier = match comparison {
-            Compare::Equal | Compare::NotEqual => carriers::EQUAL,
-            Compare::Less => carriers::LESS,
-            Compare::LessOrEqual => carriers::LESS_OR_EQUAL,
-            Compare::Greater => carriers::GREATER,
-            Compare::GreaterOrEqual => carriers::GREATER_OR_EQUAL,
-            Compare::In | Compare::NotIn => carriers::IN,
-        };
         if self.is_native_equality(left, comparison, right) {
             let symbol = if comparison == Compare::Equal { "==" } else { "!=" };
             return self.native(left, symbol, right, level::SUM);
@@ -119,7 +139,7 @@ impl<'s> Emitter<'_, 's> {
         if matches!(comparison, Compare::NotEqual | Compare::NotIn) {
             self.write("not ");
         }
-        self.carried(left, carrier, &[right])
+        self.carried(left, carrier(comparison), &[right])
     }
 
     pub fn unary(&mut self, whole: &Expr<'s>, operator: Unary, operand: &Expr<'s>) -> Result<()> {
@@ -137,6 +157,17 @@ impl<'s> Emitter<'_, 's> {
             return self.expression(operand, level::FILTER);
         }
         self.carried(operand, carrier, &[])
+    }
+}
+
+fn carrier(comparison: Compare) -> &'static str {
+    match comparison {
+        Compare::Equal | Compare::NotEqual => carriers::EQUAL,
+        Compare::Less => carriers::LESS,
+        Compare::LessOrEqual => carriers::LESS_OR_EQUAL,
+        Compare::Greater => carriers::GREATER,
+        Compare::GreaterOrEqual => carriers::GREATER_OR_EQUAL,
+        Compare::In | Compare::NotIn => carriers::IN,
     }
 }
 
@@ -173,4 +204,16 @@ pub fn is_negative(expression: &Expr<'_>) -> bool {
 /// Whether jinja2 can compute it when it compiles.
 pub fn is_folded(expression: &Expr<'_>) -> bool {
     !expression.any(&mut |part| matches!(part.node, Node::Name(_) | Node::Call(..)))
+}
+
+/// Filters that jinja2 runs in the context of a render only.
+const IN_CONTEXT: [&str; 6] = ["map", "random", "reject", "rejectattr", "select", "selectattr"];
+
+/// Whether jinja2 computes the whole of it when it compiles, unless that fails.
+pub fn is_computed(expression: &Expr<'_>) -> bool {
+    is_folded(expression)
+        && !expression.any(&mut |part| match &part.node {
+            Node::Filter(_, name, _) => IN_CONTEXT.contains(&name.as_ref()),
+            _ => false,
+        })
 }

@@ -3,6 +3,7 @@
 
 use super::ast::{Binary, Expr, Node};
 use super::emit::{level, Emitter};
+use super::operators::is_computed;
 use super::Dialect;
 use crate::carriers;
 use crate::error::Result;
@@ -18,6 +19,13 @@ enum Part {
 
 impl<'s> Emitter<'_, 's> {
     pub fn output(&mut self, value: &Expr<'s>, at: usize) -> Result<()> {
+        self.computed = is_computed(value);
+        let written = self.whole(value, at);
+        self.computed = false;
+        written
+    }
+
+    fn whole(&mut self, value: &Expr<'s>, at: usize) -> Result<()> {
         if self.dialect == Dialect::Sandbox {
             return self.parts(value, Part::Any, at);
         }

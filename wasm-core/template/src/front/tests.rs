@@ -135,12 +135,23 @@ fn what_cannot_be_exact_is_named() {
         ("{{ '\\N{DASH}' }}", "the escape \\N{}"),
         ("{% autoescape true %}{% endautoescape %}", "the tag `autoescape`"),
         ("{% include 'x' %}", "the tag `include`"),
-        ("{% macro m() %}{{ varargs }}{% endmacro %}", "`varargs` of a macro"),
-        ("{{ 0 < f() < 2 }}", "a chained comparison of what is called"),
+        ("{% set a = none[:] is defined %}", "a slice of constants"),
+        (
+            "{% macro m() %}{% set kwargs = kwargs %}{% endmacro %}",
+            "a variable named `kwargs` in a macro",
+        ),
+        (
+            "{% for a in b recursive %}{% set c = loop %}{% endfor %}",
+            "`loop` of a recursive loop as a value",
+        ),
     ] {
         let error = refused(source);
         assert_eq!((error.kind, error.feature.as_deref()), (Kind::Unsupported, Some(feature)));
         assert_eq!(error.line, Some(1));
+    }
+    let package = |source| translate(source, Dialect::Package, &Limits::default()).unwrap();
+    for source in ["{% macro m() %}{{ varargs }}{% endmacro %}", "{{ 0 < f() < 2 }}"] {
+        assert_eq!(package(source).unsupported.len(), 1, "{source}");
     }
 }
 

@@ -207,3 +207,12 @@ pub fn has_stores(body: &Body<'_>) -> bool {
         )
     })
 }
+
+/// Whether `break` or `continue` of this very loop stands in its body.
+pub fn is_left_early(body: &Body<'_>) -> bool {
+    body.iter().any(|statement| match &statement.kind {
+        Statements::Break | Statements::Continue => true,
+        Statements::For(inner) => is_left_early(&inner.otherwise),
+        _ => statement.bodies().into_iter().any(is_left_early),
+    })
+}

@@ -4,7 +4,8 @@ use super::ast::{Body, Expr, For, Node, Signature, Statement, Statements};
 use super::check::is_plain_method;
 use super::emit::{level, Emitter};
 use super::literal::quoted;
-use super::walk::{any_statement, has_stores, reads};
+use super::scopes::{names, Loop};
+use super::walk::{any_statement, has_stores, is_left_early, reads};
 use crate::carriers;
 use crate::error::Result;
 
@@ -17,8 +18,14 @@ impl<'s> Emitter<'_, 's> {
         if !has_stores(body) {
             return self.body(body);
         }
+        if is_left_early(body) {
+            let leave = self.leave_begins(body);
+            self.leavable(&leave, body)?;
+            self.leave_ends(leave);
+            return Ok(());
+        }
         self.write("{% with %}");
-        self.nested(1, 0, |emitter| emitter.body(body))?;
+        self.nested(1, 0, |emitter| emitter.frame(&[], body))?;
         self.write("{% endwith %}");
         Ok(())
     }
@@ -90,6 +97,15 @@ impl<'s> Emitter<'_, 's> {
                 Ok(())
             }
             Statements::SetBlock { target, filter, body } => {
+                if is_left_early(body) {
+                    let text = self.captured(body, at)?;
+                    self.open("set ", at);
+                    self.target(target)?;
+                    self.write(" = ");
+                    self.filtered(&text, filter.as_ref())?;
+                    self.write(" %}");
+                    return Ok(());
+                }
                 self.open("set ", at);
                 self.target(target)?;
                 if let Some(filter) = filter {
@@ -102,55 +118,159 @@ impl<'s> Emitter<'_, 's> {
                 Ok(())
             }
             Statements::FilterBlock { filter, body } => {
+                let checked = if self.package() { "" } else { FILTERED };
+                if is_left_early(body) {
+                    let text = self.captured(body, at)?;
+                    self.open_output(at);
+                    self.filtered(&text, Some(filter))?;
+                    self.write(checked);
+                    self.write(" }}");
+                    return Ok(());
+                }
                 self.open("filter ", at);
                 self.expression(filter, level::ANY)?;
+                self.write(checked);
                 self.write(" %}");
                 self.scoped(body)?;
                 self.write("{% endfilter %}");
                 Ok(())
             }
             Statements::Macro { name, signature, body } => {
+                let catches = Catches::of(signature, body);
+                if catches.any() {
+                    let function = self.catching(signature, body, catches, at)?;
+                    self.write("{% set ");
+                    self.name(name);
+                    self.write(" = ");
+                    self.caught(&function, name, signature, catches);
+                    self.write(" %}");
+                    return Ok(());
+                }
                 self.open("macro ", at);
                 self.name(name);
-                self.signature(signature);
+                self.signature(signature, Catches::default());
                 self.write(" %}");
-                self.take_defaults(signature)?;
-                self.body(body)?;
+                self.function(signature, body)?;
                 self.write("{% endmacro %}");
                 Ok(())
             }
             Statements::CallBlock { signature, call, body } => {
+                let catches = Catches::of(signature, body);
+                if catches.any() {
+                    let function = self.catching(signature, body, catches, at)?;
+                    self.open_output(at);
+                    self.expression(call, level::ANY)?;
+                    // The last thing that a call ends with is its parenthesis.
+                    self.out.pop();
+                    self.write(if self.out.ends_with('(') { "caller=" } else { ", caller=" });
+                    self.caught(&function, "caller", signature, catches);
+                    self.write(") }}");
+                    return Ok(());
+                }
                 self.open("call", at);
                 if !signature.names.is_empty() {
-                    self.signature(signature);
+                    self.signature(signature, Catches::default());
                 }
                 self.write(" ");
                 self.expression(call, level::ANY)?;
                 self.write(" %}");
-                self.take_defaults(signature)?;
-                self.body(body)?;
+                self.function(signature, body)?;
                 self.write("{% endcall %}");
                 Ok(())
             }
             Statements::Generation(body) => {
                 self.write("{% with %}");
                 self.write(&format!("{{{{ {}(true) }}}}", carriers::GENERATION));
-                self.body(body)?;
+                self.frame(&[], body)?;
                 self.write(&format!("{{{{ {}(false) }}}}", carriers::GENERATION));
                 self.write("{% endwith %}");
                 Ok(())
             }
             Statements::Autoescape { body, .. } => self.scoped(body),
             Statements::Break => {
-                self.open("break %}", at);
+                self.leave("break", at);
                 Ok(())
             }
             Statements::Continue => {
-                self.open("continue %}", at);
+                self.leave("continue", at);
                 Ok(())
             }
             Statements::Refused(body) => self.scoped(body),
         }
+    }
+
+    fn open_output(&mut self, at: usize) {
+        self.write("{{ ");
+        self.sync(at);
+    }
+
+    /// `text | filter | ...`
+    fn filtered(&mut self, text: &str, filter: Option<&Expr<'s>>) -> Result<()> {
+        self.write(text);
+        if let Some(filter) = filter {
+            self.write(" | ");
+            self.expression(filter, level::ANY)?;
+        }
+        Ok(())
+    }
+
+    /// The text of a block that a loop may be left from; the name that holds it.
+    fn captured(&mut self, body: &Body<'s>, at: usize) -> Result<String> {
+        let text = self.temporary();
+        let leave = self.leave_begins(body);
+        self.open("set ", at);
+        self.write(&text);
+        self.write(" %}");
+        self.leavable(&leave, body)?;
+        self.write("{% endset %}");
+        self.leave_ends(leave);
+        Ok(text)
+    }
+
+    /// Inside of a macro or a call block.
+    fn function(&mut self, signature: &Signature<'s>, body: &Body<'s>) -> Result<()> {
+        let leaving = self.leaving.take();
+        let parameters: Vec<&'s str> = signature.names.iter().map(|(name, _)| *name).collect();
+        self.keep(&parameters, body);
+        self.take_defaults(signature)?;
+        self.frame(&parameters, body)?;
+        self.leaving = leaving;
+        Ok(())
+    }
+
+    /// A macro that takes more arguments than it names, under a name of ours.
+    fn catching(
+        &mut self,
+        signature: &Signature<'s>,
+        body: &Body<'s>,
+        catches: Catches,
+        at: usize,
+    ) -> Result<String> {
+        let function = self.temporary();
+        self.open("macro ", at);
+        self.write(&function);
+        self.signature(signature, catches);
+        self.write(" %}");
+        self.function(signature, body)?;
+        self.write("{% endmacro %}");
+        Ok(function)
+    }
+
+    /// `function|__catching(name, varargs, kwargs, caller, parameters...)`
+    fn caught(&mut self, function: &str, name: &str, signature: &Signature<'s>, catches: Catches) {
+        self.write(&format!(
+            "{function}|{}({}, {}, {}, {}",
+            carriers::CATCHING,
+            quoted(name),
+            catches.varargs,
+            catches.kwargs,
+            catches.caller
+        ));
+        for (name, _) in &signature.names {
+            self.write(", ");
+            self.write(&quoted(name));
+        }
+        self.write(")");
     }
 
     fn target(&mut self, target: &Expr<'s>) -> Result<()> {
@@ -171,16 +291,53 @@ impl<'s> Emitter<'_, 's> {
     }
 
     fn for_loop(&mut self, each: &For<'s>, at: usize) -> Result<()> {
+        if !each.recursive {
+            return self.plain_loop(each, at, None);
+        }
+        // A function of its items and its depth, as in jinja2.
+        let (function, depth, items) = (self.temporary(), self.temporary(), self.temporary());
+        self.open("macro ", at);
+        self.write(&format!("{function}({items}, {depth}) %}}"));
+        self.keep(&names(&each.target), &each.body);
+        self.keep(&[], &each.otherwise);
+        let leaving = self.leaving.take();
+        let loop_name = self.loop_name.take();
+        self.plain_loop(each, at, Some((Loop { function: function.clone(), depth }, items)))?;
+        self.loop_name = loop_name;
+        self.leaving = leaving;
+        self.write("{% endmacro %}");
+        self.open_output(at);
+        self.write(&format!("{function}("));
+        self.iterable(&each.iterable)?;
+        self.write(", 0) }}");
+        Ok(())
+    }
+
+    fn plain_loop(
+        &mut self,
+        each: &For<'s>,
+        at: usize,
+        recursive: Option<(Loop, String)>,
+    ) -> Result<()> {
         // jinja2's `else` is for loops of which no pass came to its end.
         let flag =
             (!each.otherwise.is_empty() && is_left_early(&each.body)).then(|| self.temporary());
         if let Some(flag) = &flag {
-            self.write(&format!("{{% with {flag} = namespace(ended=false) %}}"));
+            self.write(&format!("{{% set {flag} = namespace(ended=false) %}}"));
         }
         self.open("for ", at);
         self.target(&each.target)?;
         self.write(" in ");
-        self.iterable(&each.iterable)?;
+        let recursive = match recursive {
+            Some((of, items)) => {
+                self.write(&items);
+                Some(of)
+            }
+            None => {
+                self.iterable(&each.iterable)?;
+                None
+            }
+        };
         // jinja2 asks the condition item by item, the crate before the first: the same, unless the
         // body changes what the condition reads.
         let inside =
@@ -189,24 +346,25 @@ impl<'s> Emitter<'_, 's> {
             self.write(" if ");
             self.expression(test, level::ANY)?;
         }
-        if each.recursive {
-            self.write(" recursive");
-        }
         self.write(" %}");
+        let (leaving, loop_name) = (self.leaving.take(), self.loop_name.take());
+        self.loops.push(recursive);
         if let Some(test) = inside {
             self.write("{% if ");
             self.expression(test, level::OR)?;
             self.write(" %}");
         }
-        self.body(&each.body)?;
+        self.frame(&names(&each.target), &each.body)?;
         if inside.is_some() {
             self.write("{% endif %}");
         }
+        self.loops.pop();
+        (self.leaving, self.loop_name) = (leaving, loop_name);
         if let Some(flag) = &flag {
             self.write(&format!("{{% set {flag}.ended = true %}}{{% endfor %}}"));
             self.write(&format!("{{% if not {flag}.ended %}}"));
-            self.body(&each.otherwise)?;
-            self.write("{% endif %}{% endwith %}");
+            self.scoped(&each.otherwise)?;
+            self.write("{% endif %}");
             return Ok(());
         }
         if !each.otherwise.is_empty() {
@@ -240,6 +398,7 @@ impl<'s> Emitter<'_, 's> {
         at: usize,
     ) -> Result<()> {
         let conflicts = assignments.len() > 1;
+        let leave = self.leave_begins(body);
         let mut names = Vec::new();
         if conflicts {
             self.open("with ", at);
@@ -271,18 +430,28 @@ impl<'s> Emitter<'_, 's> {
             }
         }
         self.write(" %}");
-        self.body(body)?;
+        let targets: Vec<&'s str> =
+            assignments.iter().flat_map(|(target, _)| super::scopes::names(target)).collect();
+        if leave.is_some() {
+            self.leavable(&leave, body)?;
+        } else {
+            self.frame(&targets, body)?;
+        }
         self.write("{% endwith %}");
         if conflicts {
             self.write("{% endwith %}");
         }
+        self.leave_ends(leave);
         Ok(())
     }
 
     /// Without defaults: the body begins with them.
-    fn signature(&mut self, signature: &Signature<'s>) {
+    fn signature(&mut self, signature: &Signature<'s>, catches: Catches) {
         self.write("(");
-        for (at, (name, _)) in signature.names.iter().enumerate() {
+        let names = signature.names.iter().map(|(name, _)| *name);
+        let more = [(catches.varargs, "varargs"), (catches.kwargs, "kwargs")];
+        let more = more.into_iter().filter(|(caught, _)| *caught).map(|(_, name)| name);
+        for (at, name) in names.chain(more).enumerate() {
             if at > 0 {
                 self.write(", ");
             }
@@ -292,13 +461,28 @@ impl<'s> Emitter<'_, 's> {
     }
 }
 
-/// Whether `break` or `continue` of this very loop stands in its body.
-pub fn is_left_early(body: &Body<'_>) -> bool {
-    body.iter().any(|statement| match &statement.kind {
-        Statements::Break | Statements::Continue => true,
-        Statements::For(inner) => is_left_early(&inner.otherwise),
-        _ => statement.bodies().into_iter().any(is_left_early),
-    })
+/// A filter block prints texts only.
+const FILTERED: &str = "|__filtered()";
+
+/// What a macro takes beside its parameters.
+#[derive(Debug, Clone, Copy, Default)]
+struct Catches {
+    varargs: bool,
+    kwargs: bool,
+    caller: bool,
+}
+
+impl Catches {
+    fn of(signature: &Signature<'_>, body: &Body<'_>) -> Self {
+        let read = |name: &str| {
+            signature.names.iter().all(|(parameter, _)| *parameter != name) && reads(body, name)
+        };
+        Self { varargs: read("varargs"), kwargs: read("kwargs"), caller: read("caller") }
+    }
+
+    fn any(self) -> bool {
+        self.varargs || self.kwargs
+    }
 }
 
 /// Whether `body` changes what `test` reads, or `test` itself does something.

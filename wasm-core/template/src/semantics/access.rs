@@ -138,6 +138,10 @@ fn of_type(subject: &Value, name: &str) -> Option<Value> {
             let names = subject.get_attr("arguments").ok()?;
             Some(crate::context::tuple(super::iterate::items(&names).ok()?))
         }
+        // The crate's own macros know of none.
+        (Type::Macro, "catch_varargs" | "catch_kwargs") => {
+            Some(Value::from(subject.get_attr(name).is_ok_and(|caught| caught.is_true())))
+        }
         (Type::Range, "start" | "stop" | "step") => {
             let range = subject.downcast_object_ref::<super::ranges::Range>()?;
             Some(super::numbers::whole(match name {

@@ -12,6 +12,10 @@ pub fn type_error(message: impl AsRef<str>) -> Error {
     runtime("TypeError", message.as_ref())
 }
 
+pub fn is_type_error(error: &Error) -> bool {
+    error.detail().is_some_and(|words| words.starts_with("TypeError: "))
+}
+
 pub fn value_error(message: impl AsRef<str>) -> Error {
     runtime("ValueError", message.as_ref())
 }

@@ -19,15 +19,18 @@ pub use super::arithmetic::add;
 pub static TABLE: Table = Table(&[
     (carriers::ADD, add_call),
     (carriers::ATTRIBUTE, attribute),
+    (carriers::CATCHING, super::macros::catching),
     (carriers::CONCAT, concat),
     (carriers::DIV, divide),
     (carriers::EQUAL, equals),
+    (carriers::FILTERED, filtered),
     (carriers::FLOOR_DIV, floor_divide),
     (carriers::GREATER_OR_EQUAL, greater_or_equal),
     (carriers::GREATER, greater),
     (carriers::IN, within),
     (carriers::ITEM, item),
     (carriers::ITERABLE, iterable),
+    (carriers::KEEP, keep),
     (carriers::LESS_OR_EQUAL, less_or_equal),
     (carriers::LESS, less),
     (carriers::MISSING, missing),
@@ -42,8 +45,11 @@ pub static TABLE: Table = Table(&[
 ]);
 
 /// Carriers that are functions.
-pub static GLOBALS: Table =
-    Table(&[(carriers::DICT, super::globals::dict), (carriers::GENERATION, generation)]);
+pub static GLOBALS: Table = Table(&[
+    (carriers::DICT, super::globals::dict),
+    (carriers::GENERATION, generation),
+    (carriers::KEPT, kept),
+]);
 
 fn iterable(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     for_loop(call.subject)
@@ -64,6 +70,29 @@ fn plain_text(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             type_name(call.subject)
         ))),
     }
+}
+
+/// What a filter block gives: jinja2 joins it with the texts around it.
+fn filtered(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    if Type::of(call.subject).is_text() {
+        return Ok(call.subject.clone());
+    }
+    let found = type_name(call.subject);
+    Err(type_error(format!("sequence item: expected str instance, {found} found")))
+}
+
+fn slot(call: &Call<'_, '_, '_>) -> Result<String, Error> {
+    Ok(format!("{}{}", carriers::KEEP, operand(call)?))
+}
+
+fn keep(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let slot = slot(call)?;
+    call.state.set_temp(&slot, call.subject.clone());
+    Ok(call.subject.clone())
+}
+
+fn kept(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Ok(call.state.get_temp(&slot(call)?).unwrap_or_default())
 }
 
 fn operand<'a>(call: &Call<'a, '_, '_>) -> Result<&'a Value, Error> {

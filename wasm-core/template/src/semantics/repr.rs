@@ -89,7 +89,12 @@ impl Writer {
             Type::Macro => {
                 let name = value.get_attr("name").unwrap_or_default();
                 let name = name.as_str().map_or_else(|| "None".to_owned(), python::quoted);
-                self.out.push_str(&format!("<Macro {name}>"));
+                // A call block's has no name in jinja2.
+                if name == "'caller'" {
+                    self.out.push_str("<Macro anonymous>");
+                } else {
+                    self.out.push_str(&format!("<Macro {name}>"));
+                }
             }
             Type::Range => {
                 let range = value.downcast_object_ref::<Range>();

@@ -4,15 +4,22 @@ use minijinja::value::Tuple;
 use minijinja::{Error, Value};
 
 use super::call::Call;
-use super::errors::{type_error, undefined_error, value_error};
+use super::errors::{is_type_error, type_error, undefined_error, value_error};
 use super::kinds::{type_name, Type};
 use super::numbers::{integer, BigInt};
 use super::ranges::Range;
 
 pub fn slice(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let [start, stop, step] = call.positional::<3>("slice", 3)?;
+    let [start, stop, step, computed] = call.positional::<4>("slice", 3)?;
+    match cut([start, stop, step], call.subject) {
+        // Of constants, in front of the render: what has no slices has none.
+        Err(error) if computed.is_some() && is_type_error(&error) => Ok(Value::UNDEFINED),
+        answer => answer,
+    }
+}
+
+fn cut([start, stop, step]: [Option<&Value>; 3], value: &Value) -> Result<Value, Error> {
     let [start, stop, step] = [start, stop, step].map(|bound| bound.cloned().unwrap_or_default());
-    let value = call.subject;
     match Type::of(value) {
         Type::Str | Type::Markup => {
             let text = value.as_str().unwrap_or_default();
