@@ -115,29 +115,47 @@ pub fn names<'s>(target: &Expr<'s>) -> Vec<&'s str> {
     found
 }
 
+/// Every name that the statement and what is inside of it reads.
+fn reads_of<'s>(statement: &Statement<'s>, found: &mut BTreeSet<&'s str>) {
+    statement.each_expression(&mut |value| {
+        value.any(&mut |part| {
+            if let Node::Name(name) = part.node {
+                found.insert(name);
+            }
+            false
+        });
+    });
+    for target in statement.targets() {
+        target.any(&mut |part| {
+            if let Node::NamespaceAttribute(name, _) = part.node {
+                found.insert(name);
+            }
+            false
+        });
+    }
+    for inner in statement.bodies() {
+        inner.iter().for_each(|inner| reads_of(inner, found));
+    }
+}
+
+/// The names that inner scopes read before `body` gives them a value.
+fn read_inside_before_given<'s>(body: &Body<'s>) -> BTreeSet<&'s str> {
+    let (mut given, mut found) = (BTreeSet::new(), BTreeSet::new());
+    for statement in body.iter() {
+        let mut read = BTreeSet::new();
+        for inner in statement.bodies() {
+            inner.iter().for_each(|inner| reads_of(inner, &mut read));
+        }
+        found.extend(read.difference(&given).copied());
+        let mut names = Names::default();
+        names.statement(statement, false);
+        given.extend(names.given);
+    }
+    found
+}
+
 /// The names that macros, call blocks and recursive loops in `body` read, and may see from it.
 fn seen_by_functions<'s>(body: &Body<'s>) -> BTreeSet<&'s str> {
-    fn all<'s>(statement: &Statement<'s>, found: &mut BTreeSet<&'s str>) {
-        statement.each_expression(&mut |value| {
-            value.any(&mut |part| {
-                if let Node::Name(name) = part.node {
-                    found.insert(name);
-                }
-                false
-            });
-        });
-        for target in statement.targets() {
-            target.any(&mut |part| {
-                if let Node::NamespaceAttribute(name, _) = part.node {
-                    found.insert(name);
-                }
-                false
-            });
-        }
-        for inner in statement.bodies() {
-            inner.iter().for_each(|inner| all(inner, found));
-        }
-    }
     let mut found = BTreeSet::new();
     any_statement(body, &mut |statement| {
         let is_function = match &statement.kind {
@@ -146,7 +164,7 @@ fn seen_by_functions<'s>(body: &Body<'s>) -> BTreeSet<&'s str> {
             _ => false,
         };
         if is_function {
-            all(statement, &mut found);
+            reads_of(statement, &mut found);
         }
         false
     });
@@ -158,17 +176,22 @@ impl<'s> Emitter<'_, 's> {
     /// what the pass before has left.
     pub fn frame(&mut self, parameters: &[&'s str], body: &Body<'s>) -> Result<()> {
         let seen = seen_by_functions(body);
+        let early = read_inside_before_given(body);
         let names = Names::of(parameters, body);
-        for name in names.given.iter().filter(|name| seen.contains(*name)) {
+        for name in &names.given {
             if parameters.contains(name) || *name == "loop" {
                 continue;
             }
             let outside = self.scopes.iter().any(|scope| scope.first.contains_key(name));
             let given = names.first.get(name) == Some(&First::Given);
+            let undefined = given && !outside;
+            if !seen.contains(name) && !(undefined && early.contains(name)) {
+                continue;
+            }
             self.write("{% set ");
             self.name(name);
             self.write(" = ");
-            self.name(if given && !outside { "__undefined_argument" } else { name });
+            self.name(if undefined { "__undefined_argument" } else { name });
             self.write(" %}");
         }
         self.scopes.push(names);
