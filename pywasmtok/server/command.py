@@ -74,7 +74,11 @@ def _serve_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--admin-key-file",
         metavar="FILE",
-        help="holds an admin's key; where there is no such file, a new key is written there",
+        help="holds an admin's key; where there is no such file, a new key is written there;"
+        " requests then need keys",
+    )
+    made.add_argument(
+        "--no-keys", action="store_true", help="requests need no keys; on loopback only"
     )
     made.add_argument("--certificate", metavar="PEM", help="for TLS, with --private-key")
     made.add_argument("--private-key", metavar="PEM")
@@ -83,10 +87,14 @@ def _serve_options(made: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    import msgspec
+
     from .config import read_config
     from .running import run
 
     config = read_config(options.config, _flags(options))
+    if options.admin_key_file is not None and config.identity is None:
+        config = msgspec.structs.replace(config, identity=True)
     return run(
         config,
         admin_key_file=options.admin_key_file,
@@ -110,6 +118,8 @@ def _flags(options: argparse.Namespace) -> dict[str, Any]:
     }
     if options.store is not None:
         said["storage"] = {"path": options.store}
+    if options.no_keys:
+        said["identity"] = False
     if options.no_access_log:
         said["logs"] = {"access": False}
     return said

@@ -101,7 +101,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     logs: Logs = msgspec.field(default_factory=Logs)
     metrics: Numbers = msgspec.field(default_factory=Numbers)
     identity: bool | None = None
-    """Whether a request needs a key. None: on any address but loopback. False is refused there."""
+    """Whether a request needs a key. None: with an admin's key file, and beyond loopback."""
     tokenizers: dict[str, str] = msgspec.field(default_factory=dict)
     """Names, and what `create_tokenizer` takes: for every tenant."""
     limits: dict[str, Any] = msgspec.field(default_factory=dict)

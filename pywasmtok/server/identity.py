@@ -33,6 +33,9 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 LONGEST_KEY: Final = 256
 
+# Headers that proxies add: the sender is then not a program of this machine.
+_OF_PROXIES: Final = {b"forwarded", b"x-real-ip", b"via"}
+
 
 class Identity:
     def __init__(self, service: Any) -> None:
@@ -115,6 +118,12 @@ def check_browser(headers: Headers) -> None:
             site = value.decode("latin-1")
         elif name == b"sec-fetch-mode":
             mode = value.decode("latin-1")
+        elif name in _OF_PROXIES or name.startswith(b"x-forwarded-"):
+            raise Forbidden(
+                f"the request came through a proxy ({name.decode('latin-1')}), and this server has"
+                " no keys",
+                hint="Serve with keys: --admin-key-file FILE, or identity = true",
+            )
     # HTTP/1.0 has no Host, and no browser speaks it.
     if host is not None and not names_this_machine(host):
         raise Forbidden(

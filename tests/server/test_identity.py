@@ -193,3 +193,12 @@ def test_two_hosts_are_refused() -> None:
         Identity(Service(identity=False)).caller(
             [(b"host", b"localhost"), (b"host", b"evil.example")], None, open_route=False
         )
+
+
+@pytest.mark.parametrize(
+    "name", ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"]
+)
+def test_without_keys_what_a_proxy_forwards_is_refused(name: str) -> None:
+    with pytest.raises(Forbidden, match="proxy"):
+        caller({"host": "localhost", name: "10.0.0.2"}, identity=False)
+    assert caller({"x-api-key": GOOD, name: "10.0.0.2"}) == Caller("acme", key_id="k1")

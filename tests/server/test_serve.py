@@ -105,6 +105,19 @@ def test_with_keys_it_answers_their_owners_alone(tmp_path: Path) -> None:
         assert server.get("/ready").status_code == 200
 
 
+def test_an_admin_key_turns_keys_on_and_a_flag_says_otherwise(tmp_path: Path) -> None:
+    key_file = tmp_path / "admin.key"
+    arguments = ("builtin:demo", "--admin-key-file", str(key_file))
+    with served(*arguments) as server:
+        admin = key_file.read_text().strip()
+        for path in ("/api/v1/tenants", "/api/v1/tokenizers", "/metrics"):
+            assert server.get(path).status_code == 401, path
+        assert server.post("/tokenize", {"prompt": TEXT}).status_code == 401
+        assert server.get("/api/v1/tenants", admin).status_code == 200
+    with served(*arguments, "--no-keys") as server:
+        assert server.get("/api/v1/tenants").status_code == 200
+
+
 def test_workers_cannot_share_memory() -> None:
     with pytest.raises(InvalidArgument, match="--store"):
         check_workers(Config(listen=Listen(workers=2)))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -424,3 +425,19 @@ def test_others_on_the_machine_read_nothing_of_it(tmp_path: Path) -> None:
         os.umask(before)
     # Random bytes, to keep room.
     assert readable <= {"reserve"}
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty"])
+def test_files_without_their_records_are_kept_and_the_store_does_not_open(
+    tmp_path: Path, damage: str
+) -> None:
+    FolderStore(tmp_path).close()
+    file = tmp_path / "files" / sha256(b"a tokenizer").hexdigest()
+    file.write_bytes(b"a tokenizer")
+    for path in tmp_path.glob("records.sqlite*"):
+        path.unlink()
+    if damage == "empty":
+        (tmp_path / "records.sqlite").touch()
+    with pytest.raises(StoreFailed, match="missing or empty"):
+        FolderStore(tmp_path)
+    assert file.read_bytes() == b"a tokenizer"

@@ -25,8 +25,9 @@ from ...sources.lazy import LazyFile
 from ...tenants.contract import FileInfo, Usage
 from ...tenants.limits import TenantLimits
 from ..contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord, TokenizerRecord
-from ..errors import Conflict
+from ..errors import Conflict, StoreFailed
 from ..limits import limits_from, limits_of
+from ..names import is_digest
 from .database import Database
 from .failures import typed_errors
 from .files import Files
@@ -53,6 +54,7 @@ class FolderStore(Changes):
         with typed_errors():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._files = Files(folder)
+            _refuse_lost_records(folder / "records.sqlite", self._files.folder)
         self._database = Database(folder / "records.sqlite")
         self._reserve = Reserve(folder / "reserve")
         self.sweep()
@@ -318,6 +320,17 @@ class FolderStore(Changes):
 def _has_tenant(connection: sqlite3.Connection, name: str) -> bool:
     found = connection.execute("SELECT 1 FROM tenants WHERE name = ?", (name,))
     return found.fetchone() is not None
+
+
+def _refuse_lost_records(records: Path, files: Path) -> None:
+    """Files without records would all be swept as unused."""
+    if records.exists() and records.stat().st_size:
+        return
+    if any(is_digest(name) for name in os.listdir(files)):
+        raise StoreFailed(
+            f"{records.name} of the store is missing or empty, and files of tokenizers are there",
+            hint="Restore records.sqlite from a backup; to begin anew, use another folder",
+        )
 
 
 @lru_cache(maxsize=256)
