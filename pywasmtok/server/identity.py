@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
     from .contract import KeyRecord
 
-__all__ = ["LONGEST_KEY", "Failures", "Identity", "names_this_machine", "need_admin"]
+__all__ = [
+    "LONGEST_KEY",
+    "Failures",
+    "Identity",
+    "is_of_proxy",
+    "names_this_machine",
+    "need_admin",
+]
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -102,6 +109,10 @@ def key_of(headers: Headers) -> str | None:
     return key.decode("ascii")
 
 
+def is_of_proxy(name: bytes) -> bool:
+    return name in _OF_PROXIES or name.startswith(b"x-forwarded-")
+
+
 def check_browser(headers: Headers) -> None:
     """Refuses what a page of a stranger could make a browser on this machine send."""
     host: str | None = None
@@ -118,7 +129,7 @@ def check_browser(headers: Headers) -> None:
             site = value.decode("latin-1")
         elif name == b"sec-fetch-mode":
             mode = value.decode("latin-1")
-        elif name in _OF_PROXIES or name.startswith(b"x-forwarded-"):
+        elif is_of_proxy(name):
             raise Forbidden(
                 f"the request came through a proxy ({name.decode('latin-1')}), and this server has"
                 " no keys",

@@ -16,7 +16,7 @@ import msgspec
 from ..errors import TokenizerError
 from . import trace
 from .contract import LOCAL, PUBLIC, Caller
-from .identity import LONGEST_KEY, names_this_machine
+from .identity import LONGEST_KEY, is_of_proxy, names_this_machine
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope
@@ -162,7 +162,7 @@ class Straight:
                 if name in said:
                     return None
                 said[name] = value
-            elif name not in _PASSED_OVER:
+            elif name not in _PASSED_OVER or (not self._needs_keys and is_of_proxy(name)):
                 return None
         length = said.get(b"content-length", b"")
         if len(length) > _DIGITS or not length.isdigit() or int(length) > self.most:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from pywasmtok import InvalidArgument, create_tokenizer
@@ -153,3 +154,33 @@ def test_an_admins_key_is_made_once_and_must_be_ones_own(tmp_path: Path) -> None
     path.write_text(make_key(None)[0])
     give_admin_key(store, path)
     assert len(store.keys()) == 2
+
+
+@pytest.mark.parametrize(
+    "path", ["/tokenize", "/api/v1/tokenizers/demo/encode", "/api/v1/tokenizers", "/health"]
+)
+@pytest.mark.parametrize(
+    "name",
+    ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-IP", "Via"],
+)
+def test_no_path_of_a_server_without_keys_answers_what_a_proxy_forwards(
+    without_keys: Server, path: str, name: str
+) -> None:
+    body = {"/tokenize": {"prompt": TEXT}, "/api/v1/tokenizers/demo/encode": {"text": TEXT}}.get(
+        path
+    )
+    method = "GET" if body is None else "POST"
+    address = without_keys.address + path
+    with httpx.Client(timeout=60) as client:
+        # The second of a connection is read in another way.
+        for _ in range(2):
+            assert client.request(method, address, json=body).status_code == 200
+        for _ in range(2):
+            answer = client.request(method, address, json=body, headers={name: "10.0.0.2"})
+            assert answer.status_code == 403
+
+
+@pytest.fixture(scope="module")
+def without_keys() -> Iterator[Server]:
+    with served("builtin:demo") as server:
+        yield server

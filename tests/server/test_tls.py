@@ -44,9 +44,10 @@ def test_a_server_with_a_certificate(certificate: tuple[Path, Path], tmp_path: P
         trusting = ssl.create_default_context(cafile=str(made))
         text = "over TLS: 你好"
         ids = create_tokenizer("builtin:demo").encode(text).ids
-        with Client(server.address, verify=trusting) as client:
+        admin = keys.read_text().strip()
+        with Client(server.address, key=admin, verify=trusting) as client:
             assert client.tokenizer("demo").encode(text).ids == ids
-        asyncio.run(_over_a_socket(server.address, trusting, ids, text))
+        asyncio.run(_over_a_socket(server.address, admin, trusting, ids, text))
         # Nobody said that this certificate is one to trust.
         careful = Client(server.address, retries=Retries(most=0))
         with careful, pytest.raises(ConnectionFailed):
@@ -55,8 +56,10 @@ def test_a_server_with_a_certificate(certificate: tuple[Path, Path], tmp_path: P
             httpx.get(server.address.replace("https:", "http:") + "/health", timeout=60)
 
 
-async def _over_a_socket(address: str, trusting: ssl.SSLContext, ids: list[int], text: str) -> None:
-    client = AsyncClient(address, verify=trusting)
+async def _over_a_socket(
+    address: str, admin: str, trusting: ssl.SSLContext, ids: list[int], text: str
+) -> None:
+    client = AsyncClient(address, key=admin, verify=trusting)
     async with client, client.tokenizer("demo").streams() as streams:
         stream = await streams.open()
         await stream.send(ids)
