@@ -8,7 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from ..errors import InvalidArgument
+import msgspec
+
+from ..errors import InvalidArgument, TokenizerError
 from .config import Config
 from .link import is_possible
 from .service import Service
@@ -36,6 +38,9 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
     with ExitStack() as undo:
         store = open_store(config.storage.path)
         undo.callback(store.close)
+        if config.identity is None and not config.needs_keys and store.keys():
+            # Keys were handed out: without them nobody uses this store.
+            config = msgspec.structs.replace(config, identity=True)
         pool = TenantPool(
             snapshots_of(config), max_memory=bounds.memory, idle_seconds=bounds.idle_seconds
         )
@@ -107,8 +112,12 @@ def _publish(service: Service) -> None:
     if not said and config.storage.path == MEMORY:
         said = {"demo": DEMO}
     for name, source in said.items():
-        data, options = read_source(source)
-        service.publish(name, data, options)
+        try:
+            data, options = read_source(source)
+            service.publish(name, data, options)
+        except TokenizerError as error:
+            error.source = f"{name}={source}"
+            raise
 
 
 def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) -> None:

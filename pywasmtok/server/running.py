@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import stat
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["give_admin_key", "run", "serve"]
 
+log = logging.getLogger("pywasmtok")
+
 # A worker that ends sooner than this after its start, so often, will not get better.
 _SOON_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 5
@@ -64,7 +67,7 @@ def run(
         stack.callback(service.close)
         if admin_key_file is not None:
             give_admin_key(service.store, Path(admin_key_file))
-        return serve(service, listening, lambda: say(address, config))
+        return serve(service, listening, lambda: say(address, service.config))
 
 
 def serve(
@@ -161,8 +164,19 @@ def give_admin_key(store: Store, path: Path) -> None:
             hint="Delete it, and a new one is written there; keys of your own making are too weak",
         )
     record = record_of(key, None)
-    if record.hash not in [one.hash for one in store.keys()]:
+    known = store.keys()
+    if record.hash in [one.hash for one in known]:
+        return
+    if not store.was_revoked(record.hash):
         store.put_key(record)
+        return
+    revoked = InvalidArgument(
+        f"the key in {path} was revoked",
+        hint="Delete the file, and a new key is written there; or name a file with another key",
+    )
+    if not any(one.tenant is None for one in known):
+        raise revoked
+    log.warning("%s: it opens nothing. %s", revoked.message, revoked.hint)
 
 
 def _write_new_key(path: Path) -> str:

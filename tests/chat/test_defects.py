@@ -94,6 +94,14 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ dict(**{'self': 1}) }}",
         "{{ 'a' in d }}{{ 'b' in d }}{{ 1 in d }}{{ l[true] }}{{ l[-1] }}{{ l[9] }}"
         "{{ not 'a' in d }}",
+        # jinja2 folds these into an undefined value.
+        "{{ {'a': 1}[:1] }}",
+        "{{ none[1:] }}",
+        "{{ 'abc'['a':] }}",
+        # A name that an inner scope reads before it is given a value.
+        "{% for i in [1] %}[{{ d }}]{% endfor %}{% set d = 1 %}{{ d }}",
+        "{% with %}[{{ d }}]{% endwith %}{% set d = 1 %}{{ d }}",
+        "{% for j in [1, 2] %}{% for i in [1] %}[{{ d }}]{% endfor %}{% set d = j %}{% endfor %}",
     ],
 )
 def test_is_the_reference(source: str) -> None:
@@ -106,10 +114,6 @@ def test_is_the_reference(source: str) -> None:
 @pytest.mark.parametrize(
     ("source", "feature"),
     [
-        # jinja2 folds these into an undefined value, if all around them is constant, too.
-        ("{{ {'a': 1}[:1] }}", "a slice of constants"),
-        ("{{ none[1:] }}", "a slice of constants"),
-        ("{{ 'abc'['a':] }}", "a slice of constants"),
         (
             "{% set n = namespace() %}{% set n._a %}x{% endset %}",
             "an attribute with an underscore of a namespace",

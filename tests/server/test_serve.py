@@ -10,16 +10,18 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from pywasmtok import InvalidArgument, create_tokenizer
 from pywasmtok.cli import main
-from pywasmtok.server.config import Config, Listen
+from pywasmtok.server.config import Config, Listen, read_config
 from pywasmtok.server.keys import is_key, make_key
-from pywasmtok.server.opening import check_workers
+from pywasmtok.server.opening import check_workers, open_service
 from pywasmtok.server.running import give_admin_key
+from pywasmtok.server.store import open_store
 from pywasmtok.server.store.memory import MemoryStore
 from server.serving import Server, served, until
 from tools.attack.place import workers_of
@@ -154,6 +156,51 @@ def test_an_admins_key_is_made_once_and_must_be_ones_own(tmp_path: Path) -> None
     path.write_text(make_key(None)[0])
     give_admin_key(store, path)
     assert len(store.keys()) == 2
+
+
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_a_revoked_admins_key_stays_revoked(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store: Any = MemoryStore() if kind == "memory" else open_store(str(tmp_path / "store"))
+    path = tmp_path / "key"
+    give_admin_key(store, path)
+    (old,) = store.keys()
+    store.remove_key(old.id)
+    if kind == "folder":
+        store.close()
+        store = open_store(str(tmp_path / "store"))
+    # The last key: nobody could use the server.
+    with pytest.raises(InvalidArgument, match="was revoked"):
+        give_admin_key(store, path)
+    other = tmp_path / "other"
+    give_admin_key(store, other)
+    give_admin_key(store, path)
+    assert old.hash not in [one.hash for one in store.keys()]
+    assert "was revoked" in caplog.text
+    store.close()
+
+
+def test_a_store_with_keys_needs_them(tmp_path: Path) -> None:
+    folder = str(tmp_path / "store")
+    store = open_store(folder)
+    give_admin_key(store, tmp_path / "key")
+    store.close()
+    service = open_service(read_config(None, {"storage": {"path": folder}}))
+    assert service.config.needs_keys
+    service.close()
+    said = {"storage": {"path": folder}, "identity": False}
+    service = open_service(read_config(None, said))
+    assert not service.config.needs_keys
+    service.close()
+
+
+def test_a_file_that_is_refused_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.json").write_text("no tokenizer")
+    assert main(["serve", f"a={tmp_path / 'bad.json'}", "--port", "0"]) == 1
+    assert f"a={tmp_path / 'bad.json'}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,12 @@ _MIGRATIONS: Final = (
     ) WITHOUT ROWID;
     CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     """,
+    # An admin's key that was removed stays known: a file may hold it still.
+    """
+    CREATE TABLE revoked (hash TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TRIGGER remember_revoked AFTER DELETE ON keys WHEN OLD.tenant IS NULL
+    BEGIN INSERT OR IGNORE INTO revoked VALUES (OLD.hash); END;
+    """,
 )
 
 # Connections of a parent process: to close one in its child would be to give up the parent's locks.

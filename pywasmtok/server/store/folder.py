@@ -123,6 +123,9 @@ class FolderStore(Changes):
         self._reserve.spend(partial(self._change, "DELETE FROM keys WHERE id = ?", (id,)))
         self._changed()
 
+    def was_revoked(self, hash: str) -> bool:
+        return bool(self._database.rows("SELECT 1 FROM revoked WHERE hash = ?", (hash,)))
+
     def tokenizers(self, tenant: str | None = None) -> list[TokenizerRecord]:
         statement = f"SELECT {_TOKENIZER} FROM tokenizers"
         found = (

@@ -31,6 +31,7 @@ class MemoryStore(Changes):
         self._generation = 0
         self._tenants: dict[str, TenantRecord] = {}
         self._keys: dict[str, KeyRecord] = {}
+        self._revoked: set[str] = set()
         self._tokenizers: dict[tuple[str, str], TokenizerRecord] = {}
         self._aliases: dict[tuple[str, str], AliasRecord] = {}
         self._usage: dict[str, Usage] = {}
@@ -80,10 +81,17 @@ class MemoryStore(Changes):
 
     def remove_key(self, id: str) -> None:
         with self._lock:
-            if self._keys.pop(id, None) is None:
+            removed = self._keys.pop(id, None)
+            if removed is None:
                 return
+            if removed.tenant is None:
+                self._revoked.add(removed.hash)
             self._generation += 1
         self._changed()
+
+    def was_revoked(self, hash: str) -> bool:
+        with self._lock:
+            return hash in self._revoked
 
     def tokenizers(self, tenant: str | None = None) -> list[TokenizerRecord]:
         with self._lock:
