@@ -42,8 +42,10 @@ def _smaller_source(
             if fails(smaller):
                 pieces, case = fewer, smaller
             else:
-                start += size
-        size //= 2
+                # Overlapping steps: a block and its end may lie across two of them.
+                start += max(1, size // 2)
+        # Few pieces are tried in all numbers: a block may be any of them.
+        size = size // 2 if size > 8 else size - 1
     return case
 
 

@@ -76,9 +76,7 @@ _MIGRATIONS: Final = (
     """,
     # An admin's key that was removed stays known: a file may hold it still.
     """
-    CREATE TABLE revoked (hash TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TRIGGER remember_revoked AFTER DELETE ON keys WHEN OLD.tenant IS NULL
-    BEGIN INSERT OR IGNORE INTO revoked VALUES (OLD.hash); END;
+    CREATE TABLE revoked (hash TEXT PRIMARY KEY) WITHOUT ROWID
     """,
 )
 

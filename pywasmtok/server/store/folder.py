@@ -120,8 +120,17 @@ class FolderStore(Changes):
         self._changed()
 
     def remove_key(self, id: str) -> None:
-        self._reserve.spend(partial(self._change, "DELETE FROM keys WHERE id = ?", (id,)))
+        self._reserve.spend(partial(self._revoke, id))
         self._changed()
+
+    def _revoke(self, id: str) -> None:
+        with self._database.change() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO revoked"
+                " SELECT hash FROM keys WHERE id = ? AND tenant IS NULL",
+                (id,),
+            )
+            connection.execute("DELETE FROM keys WHERE id = ?", (id,))
 
     def was_revoked(self, hash: str) -> bool:
         return bool(self._database.rows("SELECT 1 FROM revoked WHERE hash = ?", (hash,)))
