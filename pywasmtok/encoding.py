@@ -126,17 +126,30 @@ class Encoding(Sequence[int]):
 
     @property
     def type_ids(self) -> list[int]:
-        return self._detail().type_ids
+        return [0] * len(self) if self._ends() is not None else self._detail().type_ids
 
     @property
     def special_tokens_mask(self) -> list[int]:
         """1 for tokens that the post-processor put there, 0 for those of the text."""
-        return self._detail().special_tokens_mask
+        ends = self._ends()
+        if ends is None:
+            return self._detail().special_tokens_mask
+        before, behind = ends
+        return [1] * before + [0] * (len(self) - before - behind) + [1] * behind
 
     @property
     def attention_mask(self) -> list[int]:
         """0 for padding, else 1."""
-        return self._detail().attention_mask
+        return [1] * len(self) if self._ends() is not None else self._detail().attention_mask
+
+    def _ends(self) -> tuple[int, int] | None:
+        """How many tokens stand before and behind the text, where that is all there is to know of
+        the masks: one text, no padding, no type ids. None: the details say."""
+        find = getattr(self._source, "plain_ends", None)
+        if self._details is not None or self._pair is not None or find is None:
+            return None
+        ends: tuple[int, int] | None = find()
+        return ends if self._special or ends is None else (0, 0)
 
     @property
     def served_by(self) -> str:

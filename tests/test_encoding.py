@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small
+from assets import Asset, needs_assets, open_huggingface, open_tokenizer
 
 import pywasmtok
 from pywasmtok import Encoding, EncodingBatch
@@ -184,3 +185,30 @@ def test_a_pickled_batch(tok: pywasmtok.Tokenizer) -> None:
 def test_arrays_of_ids_are_as_good_as_lists(tok: pywasmtok.Tokenizer) -> None:
     encoding = tok.encode("Hello world")
     assert array("I", encoding.buffer).tolist() == encoding.ids
+
+
+@needs_assets
+@pytest.mark.parametrize("family", ["bert-base-cased", "gpt2", "llama3", "mistral-v3", "t5", "gte"])
+def test_masks_without_the_details(family: str) -> None:
+    asset = Asset(family, "tokenizer.json")
+    hf = open_huggingface(asset)
+    tok = open_tokenizer(asset, encoder="core")
+    for text in ("", "a", "Hello, world! caf\u00e9 \U0001f336", "  two  spaces "):
+        for special in (True, False):
+            theirs = hf.encode(text, add_special_tokens=special)
+            for ours in (
+                tok.encode(text, add_special_tokens=special),
+                *tok.encode_batch([text, text], special),
+            ):
+                assert ours.attention_mask == theirs.attention_mask
+                assert ours.special_tokens_mask == theirs.special_tokens_mask
+                assert ours.type_ids == theirs.type_ids
+
+
+def test_masks_of_a_plain_text_ask_for_no_details(monkeypatch: pytest.MonkeyPatch) -> None:
+    tok = pywasmtok.create_tokenizer("builtin:demo", encoder="core")
+    assert tok.encode("once").attention_mask == [1] * tok.count("once")
+    monkeypatch.setattr(type(tok._hybrid.encoder), "details", None)
+    encoding = tok.encode("a text of some words")
+    for mask in (encoding.attention_mask, encoding.type_ids, encoding.special_tokens_mask):
+        assert len(mask) == len(encoding)

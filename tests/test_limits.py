@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,15 @@ def test_metadata_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         read(100 << 20, 4 << 20)
     assert caught.value.source == "a file"
     assert asked.lengths == [1 << 20, 4 << 20]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.environ.get("PYWASMTOK_SLOW") != "1", reason="slow: set PYWASMTOK_SLOW=1")
+def test_details_larger_than_the_memory_are_a_typed_limit() -> None:
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    encoding = tok.encode("hello world\n" * 2_500_000)
+    assert len(encoding) > 5_000_000
+    for name in ("tokens", "offsets"):
+        with pytest.raises(pywasmtok.errors.MemoryLimit, match="in parts"):
+            getattr(encoding, name)
+    assert tok.encode("hello").tokens

@@ -730,10 +730,9 @@ class Instance(GuestMemory):
             # Frees it.
             self._calls.error_text(failed)
             return Interrupted()
-        if self._memory_cap is None:
-            return self._calls.failure(failed, self._panic_text)
-        # Looking for the panic's text must not end at the deadline, too.
-        self._calls.set_deadline(NEVER)
+        if self._memory_cap is not None:
+            # Looking for the panic's text must not end at the deadline, too.
+            self._calls.set_deadline(NEVER)
         said: list[str] = []
 
         def panic_text() -> str:
@@ -741,15 +740,19 @@ class Instance(GuestMemory):
             return said[0]
 
         problem = self._calls.failure(failed, panic_text)
-        # Whatever panics leaves a text, but for allocations that fail: those abort.
-        if said in ([""], ["capacity overflow"]) and "UNREACHABLE" in str(problem):
+        # A panic leaves a text; an allocation that fails aborts without one. A vector doubles, so
+        # without a bound of its own an instance has grown to a quarter of the memory by then.
+        bounded = self._memory_cap is not None or self.size >= config.MEMORY_CAP // 4
+        silent = said in ([""], ["capacity overflow"])
+        if bounded and silent and "UNREACHABLE" in str(problem):
             return self._no_memory()
         return problem
 
     def _no_memory(self, said: str = "", asked: int | None = None) -> MemoryLimit:
         cap = self._memory_cap
         if cap is None:
-            return MemoryLimit.of(said or OUT_OF_MEMORY, config.MEMORY_CAP, asked)
+            hint = None if said else "Ask for it of a shorter text, or of the text in parts"
+            return MemoryLimit.of(said or OUT_OF_MEMORY, config.MEMORY_CAP, asked, hint=hint)
         # What it holds now may leave less room to others than they were promised.
         self.broken = True
         asked = self.size if asked is None else asked

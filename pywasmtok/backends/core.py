@@ -120,6 +120,20 @@ class CoreBackend(Backend):
         data = self._core.encode_ids_with(threads, text, *wanted)
         return Encoding(data, self, text, pair, *wanted)
 
+    def plain_ends(self) -> tuple[int, int] | None:
+        """How many tokens the post-processor puts before and behind a single text, where it does
+        nothing else and all type ids are 0."""
+        return self._plain_ends
+
+    @cached_property
+    def _plain_ends(self) -> tuple[int, int] | None:
+        frame = self.info["frame"]
+        if frame is None or self.info["padding"] or self.info["truncation"]:
+            return None
+        before, behind = len(frame["prefix"]), len(frame["suffix"])
+        sample = self.details("a", None, True, False).type_ids
+        return None if any(sample) or len(sample) <= before + behind else (before, behind)
+
     def details(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
     ) -> Details:

@@ -24,7 +24,6 @@ TRAPS = {
     "\1r": "STACK_OVERFLOW",
     "\1z": "INTEGER_DIVISION_BY_ZERO",
     "\1u": "UNREACHABLE",
-    "\1g": "UNREACHABLE",
 }
 # Texts of this length are long for the host: the main thread lets its helper encode them.
 LONG = 550_000

@@ -86,6 +86,12 @@ def test_traps_are_typed_and_the_next_call_is_right(
     assert tok.encode_ids("next", False) == ids_of("next")
 
 
+def test_all_memory_taken_is_a_limit_and_the_next_call_is_right(tok: CoreTokenizer) -> None:
+    with pytest.raises(errors.MemoryLimit, match="in parts"):
+        tok.encode_ids("\1g")
+    assert tok.encode_ids("next", False) == ids_of("next")
+
+
 def test_the_panic_text_is_told(tok: CoreTokenizer) -> None:
     with pytest.raises(errors.CoreTrap, match="UNREACHABLE: the test core panicked"):
         tok.encode_ids("\1p")
