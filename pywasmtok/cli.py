@@ -311,10 +311,19 @@ def _with_id(token: str, ids: Any) -> str:
     return f"{token} = {ids[token]}" if token in ids else f"{token} (not in the vocabulary)"
 
 
+# What a reader would take for another format than the one that is written.
+_OTHER_FORMATS = (".gguf", ".model", ".tiktoken", ".txt")
+
+
 def _convert(options: argparse.Namespace) -> int:
     from .conversion import convert
     from .sources import Request, read_source
 
+    if options.out.lower().endswith(_OTHER_FORMATS):
+        raise InvalidArgument(
+            f"{options.out} names a format that is not written: convert writes a tokenizer.json",
+            hint="Name the output tokenizer.json, or a folder",
+        )
     request = Request(**_about_source(options)).checked()
     found = read_source(options.source, request)
     converted = convert(bytes(found.data), found.options(request), found.name)

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from ._lists import list_of
+from .errors import BackendUnavailable
 
 if TYPE_CHECKING:
     import numpy
@@ -24,6 +25,16 @@ _HASH_PERSON = b"pywasmtok-ids-1"
 def view(data: bytes) -> memoryview:
     """u32 over bytes that came from the core. Every platform of wasmtime-py is little-endian."""
     return memoryview(data).cast("I")
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError as error:
+        raise BackendUnavailable(
+            "the package numpy cannot be imported", hint="Run: pip install numpy; or use .buffer"
+        ) from error
+    return numpy
 
 
 class Details(NamedTuple):
@@ -91,12 +102,13 @@ class Encoding(Sequence[int]):
 
     def numpy(self) -> NDArray[numpy.uint32]:
         """The ids as a read-only array over the same memory."""
-        import numpy as np
+        np = _numpy()
 
-        return np.frombuffer(self._data, dtype=np.uint32)
+        array: NDArray[Any] = np.frombuffer(self._data, dtype=np.uint32)
+        return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        import numpy as np
+        np = _numpy()
 
         array: NDArray[Any] = np.frombuffer(self._data, dtype=np.uint32)
         if dtype is not None and np.dtype(dtype) != array.dtype:
@@ -297,7 +309,7 @@ class EncodingBatch(Sequence[Encoding]):
 
     def numpy(self) -> tuple[NDArray[numpy.uint32], NDArray[numpy.uint32]]:
         """Flat ids and bounds, read-only, without copying."""
-        import numpy as np
+        np = _numpy()
 
         return (
             np.frombuffer(self._data, dtype=np.uint32),

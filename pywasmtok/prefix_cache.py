@@ -89,8 +89,8 @@ class PrefixCache:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        if max_bytes < 0:
-            raise InvalidArgument(f"a cache cannot have {max_bytes} bytes")
+        if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0:
+            raise InvalidArgument(f"max_bytes must be a count of bytes, not {max_bytes!r}")
         self.max_bytes = max_bytes
         self._tenants: dict[str, _Tenant] = {}
         self._served: weakref.WeakKeyDictionary[Tokenizer, _Served] = weakref.WeakKeyDictionary()

@@ -6,7 +6,7 @@ import json
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from ._ids import as_bytes
 from .errors import InvalidArgument
@@ -272,6 +272,15 @@ class StopSequenceDecoder:
         return other
 
     __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.copy()
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise InvalidArgument(
+            "it holds on to a tokenizer, and is not pickled",
+            hint="Send what state() gives; from_state(tok, data) goes on there",
+        )
 
     def checkpoint(self) -> bytes:
         """Where the decoder stands, for `rollback`: also inside a character or a stop."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ._ids import as_bytes, as_list, what_is_wrong
 from .errors import InvalidArgument
@@ -104,6 +104,15 @@ class DecodeStream:
         return other
 
     __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> DecodeStream:
+        return self.copy()
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise InvalidArgument(
+            "it holds on to a tokenizer, and is not pickled",
+            hint="Send what state() gives; from_state(tok, data) goes on there",
+        )
 
     def checkpoint(self) -> Mark:
         """Where the stream stands, for `rollback`: for speculative decoding."""

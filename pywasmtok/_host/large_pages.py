@@ -10,12 +10,12 @@ moving one takes one to five milliseconds, for which somebody's call has to wait
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from .._choice import is_off
 from .private_memory import PAGE, own_pages
 from .trap_handlers import BETWEEN_LOOKS
 
@@ -113,7 +113,7 @@ class _System(NamedTuple):
 @cache
 def _system_calls() -> _System | None:
     """None where there are no large pages, or nobody wants them."""
-    if not sys.platform.startswith("linux") or os.environ.get(VARIABLE) == "off":
+    if not sys.platform.startswith("linux") or is_off(VARIABLE):
         return None
     try:
         with open(_SYSTEM + "enabled", encoding="ascii") as file:

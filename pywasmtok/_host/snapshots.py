@@ -19,9 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from .._choice import is_off
 from ..errors import InvalidArgument
 from . import abi, config, file_systems, snapshot_file
-from .cache import OFF, Cache, Refused, require_private
+from .cache import Cache, Refused, require_private
 from .core import Core
 from .image import Image, memory_of
 from .instance import Instance
@@ -131,7 +132,7 @@ class SnapshotStore:
     @classmethod
     def for_user(cls) -> SnapshotStore | None:
         """This user's, as the environment says; None if there is none."""
-        if os.environ.get(SWITCH) == OFF:
+        if is_off(SWITCH):
             return None
         # Opening the core has said what is wrong with it, if anything is.
         directory = Cache.for_user(warn=False).directory

@@ -1,0 +1,65 @@
+"""Wrong use that ends in an error of ours, which says what to do."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+import pywasmtok
+from pywasmtok._choice import is_off
+from pywasmtok.cli import main
+
+
+@pytest.fixture(scope="module")
+def tok() -> pywasmtok.Tokenizer:
+    return pywasmtok.create_tokenizer("builtin:demo")
+
+
+def test_streams_are_not_pickled_but_copied(tok: pywasmtok.Tokenizer) -> None:
+    stream = tok.decode_stream()
+    stops = tok.stop_decoder(pywasmtok.StopSequenceConfig(stop_sequences=("x",)))
+    for one in (stream, stops):
+        with pytest.raises(pywasmtok.InvalidArgument, match="from_state"):
+            pickle.dumps(one)
+    ids = tok.encode("abc").ids
+    assert copy.deepcopy(stream).step_batch(ids) == copy.copy(stream).step_batch(ids)
+    assert copy.deepcopy(stops).process_token(ids[0]) == stops.process_token(ids[0])
+
+
+@pytest.mark.parametrize("size", [None, "1", 1.5, True, -1])
+def test_the_size_of_a_prefix_cache(size: object) -> None:
+    with pytest.raises(pywasmtok.InvalidArgument, match="count of bytes"):
+        pywasmtok.PrefixCache(size)  # type: ignore[arg-type]
+
+
+def test_without_numpy(tok: pywasmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(pywasmtok.errors.BackendUnavailable, match="pip install numpy"):
+        tok.encode("a").numpy()
+
+
+def test_a_switch_that_is_neither_on_nor_off(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for variable in ("PYWASMTOK_SNAPSHOTS", "PYWASMTOK_LARGE_PAGES"):
+        monkeypatch.setenv(variable, "offf")
+        with caplog.at_level(logging.WARNING, logger="pywasmtok"):
+            assert not is_off(variable)
+        assert f"{variable}='offf' is neither 'on' nor 'off'" in caplog.text
+        monkeypatch.setenv(variable, "OFF")
+        assert is_off(variable)
+
+
+@pytest.mark.parametrize("name", ["out.gguf", "out.model", "out.tiktoken", "OUT.GGUF"])
+def test_convert_writes_no_other_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    out = tmp_path / name
+    assert main(["convert", "builtin:demo", str(out)]) != 0
+    assert "not written" in capsys.readouterr().err
+    assert not out.exists()
