@@ -32,7 +32,8 @@ impl Control {
     /// The ids, with the parts and the chat templates that the file itself states.
     pub fn ids(
         &self,
-        (roles, templates): (&[(&str, u32)], &[(String, String)]),
+        roles: &[(&str, u32)],
+        templates: &[(String, String)],
         vocab: &Vocab,
         added: &AddedTokens,
     ) -> IdSet {

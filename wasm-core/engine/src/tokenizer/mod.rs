@@ -149,7 +149,7 @@ impl Tokenizer {
         let (vocab, first_free) = (model.vocab(), model.size());
         let added = AddedTokens::new(&added_tokens, ids_as_stated, vocab, first_free, normalize)?;
         summary.note_other_ids(&added);
-        let control = control.ids((&roles, &chat_templates), vocab, &added);
+        let control = control.ids(&roles, &chat_templates, vocab, &added);
         let added = if longest_first { added.longest_first()? } else { added };
         let route = match plan {
             Some(plan) if model.serves_bytes() => match plan.single_scanner() {

@@ -185,7 +185,7 @@ impl<'s> Emitter<'_, 's> {
             let outside = self.scopes.iter().any(|scope| scope.first.contains_key(name));
             let given = names.first.get(name) == Some(&First::Given);
             let undefined = given && !outside;
-            if !seen.contains(name) && !(undefined && early.contains(name)) {
+            if !(seen.contains(name) || undefined && early.contains(name)) {
                 continue;
             }
             self.write("{% set ");
