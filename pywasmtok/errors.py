@@ -37,6 +37,7 @@
     └── HostError                 the WebAssembly host
         ├── ArtifactError         a core build that is missing, altered or of another ABI
         ├── CoreTrap              the core stopped: its instance was thrown away
+        ├── HostLimit             no memory maps for another instance; a LimitExceeded, too
         └── HostUnsupported       an environment that cannot run it (subinterpreters)
 
 Each carries `kind` (a short stable string), `message` (what was wrong), and where known `path`
@@ -62,6 +63,7 @@ __all__ = [
     "EmptyFile",
     "GitLfsPointer",
     "HostError",
+    "HostLimit",
     "HostUnsupported",
     "InputTooLarge",
     "InvalidArgument",
@@ -289,6 +291,12 @@ class ArtifactError(HostError):
 
 class CoreTrap(HostError):
     kind = "core_trap"
+
+
+class HostLimit(HostError, LimitExceeded):
+    """The instances of this process have taken all memory maps that they may."""
+
+    kind = "host_limit"
 
 
 class HostUnsupported(HostError):

@@ -21,6 +21,7 @@ from .errors import (
     BackendUnavailable,
     HostError,
     InvalidArgument,
+    LimitExceeded,
     TokenizerError,
     Unsupported,
 )
@@ -285,6 +286,8 @@ def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
     if must_be_core or options.encoder == "auto":
         try:
             core = _load_core(recipe)
+        except LimitExceeded:
+            raise
         except CANNOT_SERVE as error:
             if must_be_core or not _hf_may_read(error, bytes(data), load):
                 raise

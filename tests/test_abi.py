@@ -396,7 +396,7 @@ def test_workers_of_the_threads_build_share_a_tokenizer() -> None:
     [memory_import] = module.imports
     assert isinstance(memory_import.type, wasmtime.MemoryType)
     limits = wasmtime.Limits(memory_import.type.limits.min, 4096)
-    memory = shared_memory.new(its_engine, wasmtime.MemoryType(limits, shared=True))
+    memory = shared_memory.new(its_engine, limits)
     first = Host(its_engine, module, memory).open()
     tokenizer = first.load()
     stack_bytes = 1 << 20

@@ -76,6 +76,10 @@ class Cache:
             _log.warning("a compiled core in the cache is not used: %s", problem)
             return None
 
+    def has(self, key: str) -> bool:
+        """Whether there is such a file; `load` says whether it may be used."""
+        return self.directory is not None and self._path(key).exists()
+
     def files(self) -> list[Path]:
         """All compiled cores, of any version."""
         return [] if self.directory is None else sorted(self.directory.glob(f"*{_SUFFIX}"))

@@ -7,6 +7,8 @@ from typing import Final
 
 import wasmtime
 
+from .objects import Engine
+
 KIB: Final = 1024
 GIB: Final = 1024**3
 
@@ -82,7 +84,7 @@ def new_engine(
     wanted = {**settings(threads, by_handlers, deadlines), "max_wasm_stack": stack}
     for name, value in wanted.items():
         setattr(config, name, value)
-    return wasmtime.Engine(config)
+    return Engine(config)
 
 
 def fingerprint(threads: bool, by_handlers: bool, deadlines: bool = False) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import platform
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import wasmtime
 from wasmtime import _ffi as ffi
@@ -18,10 +20,14 @@ from ..errors import ArtifactError
 from . import abi, artifacts, config, fork, trap_handlers
 from .artifacts import Artifact
 from .cache import Cache, key_of
+from .deadline import paused
+from .objects import Module
 from .raw import epoch_of
 from .sealed import Sealed
 from .ticker import ticker
 from .timer import EngineTimer
+
+_log = logging.getLogger("pywasmtok")
 
 # Only there for a better message after a trap.
 _OPTIONAL: Final = {"pwt_panic_ptr", "pwt_panic_len"}
@@ -62,7 +68,7 @@ class Core:
                 self.engine, artifact, cache, settings, lambda made: check(made, artifact)
             )
         self._tick = epoch_of(self.engine)
-        self.shared_memory_type = check_imports(self.module, artifact)
+        self.shared_memory_limits = check_imports(self.module, artifact)
 
     @cached_property
     def exports(self) -> frozenset[str]:
@@ -134,24 +140,52 @@ def compiled(
     check: Callable[[wasmtime.Module], None],
 ) -> tuple[wasmtime.Module, bool]:
     """The module, and whether the cache had it; `settings` names what compiled code depends on.
-    Nothing gets into the cache that `check` refuses: what was there needs it no more."""
-    key = key_of(artifact.identity, version(), settings, processor())
+    Nothing gets into the cache that `check` refuses: what was there needs it no more. No deadline
+    counts the time that this takes."""
+    with paused():
+        return _compiled(engine, artifact, cache, settings, check)
+
+
+def _compiled(
+    engine: wasmtime.Engine,
+    artifact: Artifact,
+    cache: Cache,
+    settings: str,
+    check: Callable[[wasmtime.Module], None],
+) -> tuple[wasmtime.Module, bool]:
+    key = key_in_cache(artifact, settings)
     ready = cache.load(key)
     if ready is not None:
         with contextlib.closing(ready), contextlib.suppress(wasmtime.WasmtimeError):
             return deserialize(engine, ready), True
         # Of another engine than the key tells apart: as good as none.
-    module = wasmtime.Module(engine, artifact.wasm)
-    check(module)
-    cache.store(key, module.serialize())
-    return module, False
+    # Another engine of this process may have it, where nothing is cached.
+    made = _modules.get(key)
+    if made is None:
+        _log.info("compiling %s for this processor: it takes seconds, once", artifact.name)
+        made = Module(engine, artifact.wasm)
+        check(made)
+        _modules[key] = made
+        cache.store(key, made.serialize())
+        return made, False
+    native = made.serialize()
+    cache.store(key, native)
+    return Module.deserialize(engine, native), False
+
+
+def key_in_cache(artifact: Artifact, settings: str) -> str:
+    return key_of(artifact.identity, version(), settings, processor())
+
+
+# What this process has compiled and still uses, by the key of the cache.
+_modules: Final[WeakValueDictionary[str, wasmtime.Module]] = WeakValueDictionary()
 
 
 def deserialize(engine: wasmtime.Engine, native: Sealed) -> wasmtime.Module:
     if native.path is not None:
         # Some systems run no code from files that have no name.
         with contextlib.suppress(wasmtime.WasmtimeError):
-            return wasmtime.Module.deserialize_file(engine, native.path)
+            return Module.deserialize_file(engine, native.path)
     # `Module.deserialize` would make another copy of writable memory.
     data = (ctypes.c_uint8 * len(native.data)).from_buffer(native.data)
     result = ctypes.POINTER(ffi.wasmtime_module_t)()
@@ -160,7 +194,7 @@ def deserialize(engine: wasmtime.Engine, native: Sealed) -> wasmtime.Module:
     del data
     if error:
         raise wasmtime.WasmtimeError._from_ptr(error)
-    return wasmtime.Module._from_ptr(result)
+    return Module._from_ptr(result)
 
 
 def check(module: wasmtime.Module, artifact: Artifact) -> None:
@@ -169,16 +203,17 @@ def check(module: wasmtime.Module, artifact: Artifact) -> None:
     check_exports(module, artifact)
 
 
-def check_imports(module: wasmtime.Module, artifact: Artifact) -> wasmtime.MemoryType | None:
-    """Nothing may be imported, but for the one memory that the workers share: its type."""
+def check_imports(module: wasmtime.Module, artifact: Artifact) -> wasmtime.Limits | None:
+    """Nothing may be imported, but for the one memory that the workers share: its bounds."""
     imports = module.imports
     if not artifact.threads and not imports:
         return None
     if artifact.threads and len(imports) == 1:
         (only,) = imports
         kind = only.type
-        if (only.module, only.name) == ("env", "memory") and isinstance(kind, wasmtime.MemoryType):
-            return kind
+        named = (only.module, only.name) == ("env", "memory")
+        if named and isinstance(kind, wasmtime.MemoryType) and kind.is_shared:
+            return kind.limits
     names = ", ".join(f"{entry.module}.{entry.name}" for entry in imports) or "nothing"
     wanted = "one shared memory, env.memory" if artifact.threads else "nothing"
     raise ArtifactError(f"the core build {artifact.name!r} imports {names} instead of {wanted}")

@@ -6,20 +6,24 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..errors import DeadlineExceeded
 
 
-class End(NamedTuple):
-    seconds: float
-    """What the caller said."""
-    at: float
-    """When that is over, on the monotonic clock."""
+class End:
+    """When something must be done; `outer` is the end of what it is a part of."""
+
+    __slots__ = ("at", "outer", "seconds")
+
+    def __init__(self, seconds: float, at: float, outer: End | None = None) -> None:
+        self.seconds = seconds  # what the caller said
+        self.at = at  # when that is over, on the monotonic clock
+        self.outer = outer
 
     @classmethod
-    def after(cls, seconds: float) -> End:
-        return cls(seconds, time.monotonic() + seconds)
+    def after(cls, seconds: float, outer: End | None = None) -> End:
+        return cls(seconds, time.monotonic() + seconds, outer)
 
     def left(self) -> float:
         return self.at - time.monotonic()
@@ -59,6 +63,21 @@ def set_current(end: End | None) -> End | None:
 
 
 @contextmanager
+def paused() -> Iterator[None]:
+    """Around work that is not the call's own, such as compiling: no deadline of this thread counts
+    the time that it takes."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        spent = time.monotonic() - began
+        end = _local.end
+        while end is not None:
+            end.at += spent
+            end = end.outer
+
+
+@contextmanager
 def within(seconds: float | None) -> Iterator[None]:
     """Until the block ends; one that is there already stays if it comes first."""
     with until(earlier(current(), seconds)):
@@ -69,7 +88,7 @@ def earlier(end: End | None, seconds: float | None) -> End | None:
     """Whichever comes first: that end, or so many seconds from now."""
     if seconds is None:
         return end
-    own = End.after(seconds)
+    own = End.after(seconds, end)
     return own if end is None or own.at < end.at else end
 
 

@@ -24,6 +24,7 @@ from .cancel import CancelToken, Watch
 from .core import FUNCTIONS, Core
 from .guest_memory import GuestMemory
 from .large_pages import Settling
+from .memory_maps import NO_ROOM
 from .raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory, export
 from .shared_memory import SharedMemory
 from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
@@ -138,7 +139,7 @@ class Instance(GuestMemory):
             except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
                 raise HostError(
                     f"no instance of the core can be made: {problem}",
-                    feature="address-space",
+                    feature=NO_ROOM,
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
         self._calls = Calls(store, self._instance)

@@ -107,7 +107,7 @@ class LimitedTokenizer(CoreTokenizer):
             result = instance.within(seconds, work, data, flags)
         except BaseException as error:
             if end is None or began + most < end.at:
-                end = End(most, began + most)
+                end = End(most, began + most, end)
             again = self._another(error, instance, end, fresh=False)
             return self._until_done(
                 again, lambda one: work(one, data, flags), end, None, apart=False

@@ -8,7 +8,6 @@ number and types of the parameters before, once a module.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 import wasmtime
 from wasmtime import _ffi as ffi
 
+from .objects import Store
 from .private_memory import give_back
 from .status import Interrupted, trapped
 
@@ -188,7 +188,7 @@ class Calls:
         )
 
 
-class GuestStore(wasmtime.Store):
+class GuestStore(Store):
     """Deleting a store unmaps its guest's memory at once, and for as long as that takes, no other
     thread of the process can map anything. So what is large goes before, in pieces.
 
@@ -204,13 +204,12 @@ class GuestStore(wasmtime.Store):
         """`address`: of what `memory` is for the C API."""
         self._memory = context, address, memory
 
-    def _delete(self, ptr: Any) -> None:
-        if self._memory is not None and not sys.is_finalizing():
+    def before_delete(self) -> None:
+        if self._memory is not None:
             context, address, _ = self._memory
             size = int(_memory_size(context, address))
             if size >= _LARGE:
                 give_back(int(_memory_data(context, address) or 0), size)
-        super()._delete(ptr)
 
 
 class OwnMemory:

@@ -10,11 +10,16 @@ from typing import Any
 import wasmtime
 from wasmtime import _ffi as ffi
 
+from .objects import ENDING, Ending
 from .raw import address_of
 
 
 class SharedMemory(wasmtime.SharedMemory):
     """A shared memory that can be imported, and measured without a lock."""
+
+    def _delete(self, ptr: Any, _ending: Ending = ENDING) -> None:
+        if not _ending():
+            super()._delete(ptr)
 
     def _as_extern(self) -> Any:
         # Upstream wraps the pointer in another pointer, and instantiating raises TypeError.
@@ -29,8 +34,8 @@ class SharedMemory(wasmtime.SharedMemory):
         return self.data_len()
 
 
-def new(engine: wasmtime.Engine, kind: wasmtime.MemoryType) -> SharedMemory:
+def new(engine: wasmtime.Engine, limits: wasmtime.Limits) -> SharedMemory:
     """Store limits do not bind a shared memory: its own maximum is the only bound."""
-    if not kind.is_shared or kind.limits.max is None:
+    if limits.max is None:
         raise ValueError("a shared memory needs a declared maximum")
-    return SharedMemory(engine, kind)
+    return SharedMemory(engine, wasmtime.MemoryType(limits, shared=True))

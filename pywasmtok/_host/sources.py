@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import CoreTrap, HostError, MemoryLimit, TokenizerError
+from ..errors import CoreTrap, HostError, LimitExceeded, MemoryLimit, TokenizerError
 from . import cancel, interrupt
 from .core import Core
 from .deadline import current
 from .image import Image
 from .instance import Instance
 from .large_pages import Settling
+from .memory_maps import NO_ROOM, of_clones
 from .snapshots import Key, Store
 from .status import Interrupted
 
@@ -27,9 +28,6 @@ _FIRST_INPUT: Final = 64 * 1024
 # Makes the tables that an instance writes to while it encodes, so that clones share them until they
 # do. Without it each would begin with megabytes of its own.
 _WARM_UP: Final = b"a"
-
-# The feature of the error where address space or memory maps are used up.
-NO_ROOM: Final = "address-space"
 
 # An instance that has grown by more than this in a call gives its memory back.
 _BLOAT: Final = 64 * 1024 * 1024
@@ -108,14 +106,20 @@ class ImageSource:
     def _clone(self) -> Instance:
         if not self._core.usable:
             self._core = self._core.checked()
+        maps = self._image.maps
+        of_clones.take(maps)
         try:
             instance = self._image.clone(self._core, self._memory_cap)
-        except (OSError, MemoryError) as problem:
+        except BaseException as problem:
+            of_clones.give_back(maps)
+            if not isinstance(problem, OSError | MemoryError):
+                raise
             raise HostError(
                 f"no instance can be made: {problem}",
                 feature=NO_ROOM,
                 hint="A process has 65,530 memory maps by default: see vm.max_map_count",
             ) from None
+        of_clones.give_back_with(instance, maps)
         if self._owner is not None:
             self._owner.made(instance, self._image)
         return instance
@@ -141,12 +145,10 @@ class ImageSource:
         try:
             self._image = image
             self._first = self._clone()
-        except MemoryLimit:
+        except LimitExceeded:
+            # Reading the file would need as much.
             raise
         except (TokenizerError, OSError, MemoryError) as problem:
-            if self._owner is not None and getattr(problem, "feature", None) == NO_ROOM:
-                # Who has many instances can do with fewer; parsing would only take longer.
-                raise
             _log.warning("a snapshot is not used: no instance can be made of it: %s", problem)
             return False
         return True

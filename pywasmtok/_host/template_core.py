@@ -40,14 +40,14 @@ class TemplateCore:
             self.engine = config.new_engine(False, self.by_handlers, max_wasm_stack, deadlines=True)
             # The bound of the stack is a number of each instance, not of the compiled code.
             settings = config.fingerprint(False, self.by_handlers, deadlines=True)
-            self.module, self.from_cache = compiled(self.engine, artifact, cache, settings, _check)
+            self.module, self.from_cache = compiled(self.engine, artifact, cache, settings, check)
 
     @cached_property
     def about(self) -> dict[str, object]:
         return {"sha256": self.artifact.sha256, **self.artifact.described()}
 
 
-def _check(module: wasmtime.Module) -> None:
+def check(module: wasmtime.Module) -> None:
     """Nothing is imported, and the functions are those of the ABI: calls of them are unchecked."""
     if module.imports:
         raise ArtifactError("the template renderer imports something")

@@ -18,6 +18,7 @@ from . import template_abi as abi
 from .deadline import current
 from .guest_memory import GuestMemory
 from .interrupt import in_main_thread
+from .memory_maps import NO_ROOM
 from .raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory
 from .status import misbehaved, trapped
 from .template_core import TemplateCore
@@ -90,6 +91,7 @@ class TemplateInstance(GuestMemory):
             except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
                 raise errors.HostError(
                     f"no instance of the template renderer can be made: {problem}",
+                    feature=NO_ROOM,
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
         self._store = store

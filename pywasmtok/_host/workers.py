@@ -34,12 +34,12 @@ class Group:
     """One shared memory with a tokenizer in it."""
 
     def __init__(self, core: Core, file: bytes, options: bytes = b"") -> None:
-        if core.shared_memory_type is None:
+        if core.shared_memory_limits is None:
             raise ArtifactError(f"the core build {core.name!r} has no shared memory")
         self._core = core
         self.poisoned = False
         self._free: list[Seat] = []
-        self._memory = shared_memory.new(core.engine, core.shared_memory_type)
+        self._memory = shared_memory.new(core.engine, core.shared_memory_limits)
         # Loads, and hands out memory; never encodes.
         self._leader = Instance(core, self._memory)
         self._tls_bytes = max(1, self._leader.exported_global("__tls_size"))

@@ -28,12 +28,14 @@ DEMO: Final = "builtin:demo"
 
 
 def open_service(config: Config, *, siblings: Path | None = None) -> Service:
-    """Ready: the tokenizers of the configuration are there. `siblings`: a folder in which the
-    workers of one server find each other's numbers."""
+    """Ready: all code is compiled, and the tokenizers of the configuration are there. `siblings`: a
+    folder in which the workers of one server find each other's numbers."""
+    from .._host.prepared import prepare
     from ..tenants.pool import TenantPool
     from .metrics import ServerMetrics
     from .work import ThreadWork
 
+    prepare(lambda text: print(f"pywasmtok: {text}", file=sys.stderr, flush=True))
     bounds = config.bounds
     with ExitStack() as undo:
         store = open_store(config.storage.path)

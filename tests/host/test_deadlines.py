@@ -29,7 +29,8 @@ only_linux = pytest.mark.skipif(not timer._library(), reason="no timers that nee
 
 
 def bounded(seconds: float | None = 0.05, memory: int | None = None) -> CoreTokenizer:
-    return host.load_with(sample_core(False), b"a file", deadline=seconds, memory=memory)
+    """Its calls have the deadline; its loading has as long as a busy machine may need."""
+    return host.load_with(sample_core(False), b"a file").limited(seconds, memory)
 
 
 def _encoded(data: bytes, instance: Instance) -> bytes:
@@ -66,6 +67,36 @@ def test_in_another_thread() -> None:
 def test_loading_ends_at_the_deadline() -> None:
     with pytest.raises(errors.DeadlineExceeded):
         host.load_with(sample_core(False), SPIN.encode(), deadline=0.05)
+
+
+def test_time_that_is_not_the_calls_own_does_not_count() -> None:
+    """Compiling takes seconds, once a machine. It must not cost the call that needs it first."""
+    with deadline.within(60), deadline.within(30):
+        inner = deadline.current()
+        assert inner is not None
+        assert inner.outer is not None
+        before = inner.at, inner.outer.at
+        with deadline.paused():
+            time.sleep(0.05)
+        assert inner.at - before[0] >= 0.05
+        assert inner.outer.at - before[1] >= 0.05
+
+
+def test_the_first_call_on_a_machine_has_its_whole_deadline() -> None:
+    """No cache: the code for calls with bounds is compiled inside `create_tokenizer`."""
+    code = """
+    import pywasmtok
+    from pywasmtok._host import core
+    compiled = core._compiled
+    def slowly(*arguments):
+        import time
+        time.sleep(3)
+        return compiled(*arguments)
+    core._compiled = slowly
+    tok = pywasmtok.create_tokenizer("builtin:demo", limits=pywasmtok.Limits(deadline=2))
+    print(tok.encode("x").ids == pywasmtok.create_tokenizer("builtin:demo").encode("x").ids)
+    """
+    assert run(code) == "True"
 
 
 def test_never_too_early() -> None:
@@ -196,7 +227,7 @@ def test_after_a_fork() -> None:
     import cores
     import pywasmtok._host as host
     from pywasmtok import errors
-    tok = host.load_with(cores.sample_core(False), b"a file", deadline=0.05)
+    tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
     def late():
         began = time.monotonic()
         try:
@@ -242,7 +273,7 @@ def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
     import cores
     import pywasmtok._host as host
     from pywasmtok import errors
-    tok = host.load_with(cores.sample_core(False), b"a file", deadline=0.05)
+    tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
     try:
         tok.encode_ids(cores.SPIN)
     except errors.DeadlineExceeded:

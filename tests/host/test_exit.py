@@ -24,6 +24,23 @@ def test_with_live_tokenizers(threads: bool) -> None:
 
 
 @pytest.mark.parametrize("threads", [False, True])
+def test_with_tokenizers_that_outlive_the_modules(threads: bool) -> None:
+    """A main program that something still refers to, as dill does and thus multiprocess and
+    datasets, is cleared after all modules that it imports."""
+    assert (
+        run(f"""
+    import sys, __main__
+    sys.kept = __main__
+    import cores
+    tok = cores.load(threads={threads})
+    tok.encode_ids("x" * cores.LONG)
+    print("end")
+    """)
+        == "end"
+    )
+
+
+@pytest.mark.parametrize("threads", [False, True])
 @pytest.mark.parametrize("text", ["cores.SPIN", "cores.WORK", "cores.SPIN + 'x' * cores.LONG"])
 def test_with_daemon_threads_inside_the_core(threads: bool, text: str) -> None:
     assert (

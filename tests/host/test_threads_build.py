@@ -92,15 +92,16 @@ def test_the_maximum_of_the_module_bounds_the_memory(tok: CoreTokenizer) -> None
 
 
 def test_a_memory_without_a_bound_is_refused() -> None:
-    kind = wasmtime.MemoryType(wasmtime.Limits(1, None))
     with pytest.raises(ValueError, match="maximum"):
-        shared_memory.new(sample_core(True).engine, kind)
+        shared_memory.new(sample_core(True).engine, wasmtime.Limits(1, None))
 
 
 def test_upstream_still_needs_our_way_of_importing_a_shared_memory() -> None:
     """Red on the day wasmtime-py can do it: then shared_memory.py shrinks."""
     core = sample_core(True)
-    theirs = wasmtime.SharedMemory(core.engine, core.shared_memory_type)
+    limits = core.shared_memory_limits
+    assert limits is not None
+    theirs = wasmtime.SharedMemory(core.engine, wasmtime.MemoryType(limits, shared=True))
     with pytest.raises(TypeError):
         wasmtime.Instance(wasmtime.Store(core.engine), core.module, [theirs])
     with pytest.raises(Exception, match="expected"):

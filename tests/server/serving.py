@@ -38,7 +38,7 @@ class Server:
 
 
 @contextmanager
-def served(*arguments: str, log: Path | None = None) -> Iterator[Server]:
+def served(*arguments: str, log: Path | None = None, **environment: str) -> Iterator[Server]:
     """On any free port; ended when the test is, whatever it did."""
     root = str(Path(__file__).parents[2])
     command = [sys.executable, "-m", "pywasmtok", "serve", "--port", "0", "--json", *arguments]
@@ -48,7 +48,7 @@ def served(*arguments: str, log: Path | None = None) -> Iterator[Server]:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, "PYTHONPATH": root},
+            env={**os.environ, "PYTHONPATH": root, **environment},
         )
     try:
         assert process.stdout is not None

@@ -51,9 +51,38 @@ def test_it_serves_at_once_and_ends_when_it_is_told(ids: list[int], tmp_path: Pa
         assert tokenized(server) == ids
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(120) == 0
-    routes = [json.loads(line)["route"] for line in log.read_text().splitlines()]
+    # Where the core was not compiled before, two lines say so.
+    lines = [line for line in log.read_text().splitlines() if not line.startswith("pywasmtok: ")]
+    routes = [json.loads(line)["route"] for line in lines]
     assert routes == ["probe", "probe", "tokenize"]
     assert TEXT not in log.read_text()
+
+
+def test_everything_is_compiled_before_it_is_ready(tmp_path: Path) -> None:
+    """With an empty cache, too: no request waits for a compiler."""
+    cache, log = tmp_path / "cache", tmp_path / "log"
+
+    def compiled() -> set[str]:
+        return {path.name for path in cache.glob("*.cwasm")}
+
+    config = tmp_path / "config.toml"
+    config.write_text("[limits]\ntemplates = true\n", encoding="utf-8")
+    flags = "builtin:demo", "--config", str(config), "--no-access-log"
+    with served(*flags, log=log, PYWASMTOK_CACHE_DIR=str(cache)) as server:
+        assert server.get("/ready").status_code == 200
+        before = compiled()
+        assert len(before) >= 2
+        chat = {"messages": [{"role": "user", "content": TEXT}], "chat_template": "{{ messages }}"}
+        answer = server.post("/tokenize", chat)
+        assert answer.status_code == 200, answer.text
+        demo = bytes(create_tokenizer("builtin:demo").made_of[0])
+        assert server.put("/api/v1/tokenizers/mine", demo).status_code in (200, 201)
+        assert server.post("/tokenize", {"model": "mine", "prompt": TEXT}).status_code == 200
+        assert compiled() == before
+    said = log.read_text().splitlines()
+    assert said[0] == "pywasmtok: compiling portable and template for this processor"
+    assert said[1].startswith("pywasmtok: compiled 2 in ")
+    assert str(cache) in said[1]
 
 
 @pytest.fixture
