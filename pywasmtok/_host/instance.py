@@ -23,7 +23,6 @@ from . import abi, config, fork
 from .cancel import CancelToken, Watch
 from .core import FUNCTIONS, Core
 from .guest_memory import GuestMemory
-from .large_pages import Settling
 from .memory_maps import NO_ROOM
 from .raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory, export
 from .shared_memory import SharedMemory
@@ -119,7 +118,6 @@ class Instance(GuestMemory):
         "group",
         "seat",
         "served",
-        "settling",
     )
 
     def __init__(
@@ -166,8 +164,6 @@ class Instance(GuestMemory):
         self.broken = False
         # Whether a call with bounds was here before.
         self.served = False
-        # How far its memory has come to large pages; there once that is worth a thought.
-        self.settling: Settling | None = None
         # The shared memory that a worker belongs to, and what it occupies there.
         self.group: object = None
         self.seat: object = None

@@ -54,9 +54,6 @@ class Source(Protocol):
     def bloated(self, instance: Instance) -> bool:
         """Whether a new one is worth more than the memory that this one keeps."""
 
-    def tend(self, instance: Instance) -> None:
-        """Makes one that is used a lot faster, bit by bit; nobody else is using it now."""
-
     def broken(self, instance: Instance) -> bool:
         """This one trapped or was interrupted; True if that makes others unusable too."""
 
@@ -195,22 +192,6 @@ class Pool:
         trap_handlers.look()
         # Not before: who finds these as they should be does not look.
         self._faulthandler, self._until_look = enabled, trap_handlers.CALLS
-
-    def tend(self) -> None:
-        """After every so many bytes of input, for calls without bounds: who sets bounds counts the
-        memory that instances have of their own. The next one that is used is among those that are
-        used most."""
-        source = self._source
-        if source is None or not self.idle:
-            return
-        try:
-            instance = self.idle.pop()
-        except IndexError:
-            return
-        try:
-            source.tend(instance)
-        finally:
-            self.release(instance)
 
     def suspect(self) -> None:
         """Instances may have become unusable: idle ones now, busy ones when they come back."""

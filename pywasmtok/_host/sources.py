@@ -14,7 +14,6 @@ from .core import Core
 from .deadline import current
 from .image import Image
 from .instance import Instance
-from .large_pages import Settling
 from .memory_maps import NO_ROOM, of_clones
 from .snapshots import Key, Store
 from .status import Interrupted
@@ -129,11 +128,6 @@ class ImageSource:
 
     def bloated(self, instance: Instance) -> bool:
         return instance.size > self._image.size + _BLOAT
-
-    def tend(self, instance: Instance) -> None:
-        if instance.settling is None:
-            instance.settling = Settling()
-        instance.settling.look(instance)
 
     def broken(self, instance: Instance) -> bool:
         return False

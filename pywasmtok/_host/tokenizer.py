@@ -520,7 +520,6 @@ class CoreTokenizer:
         stoppable = job.apart and size >= LONG_TEXT
         while True:
             self._pool.look_at_handlers()
-            self._pool.tend()
             pool = self._stoppable() if stoppable else self._pool
             instance = pool.acquire()
             job.inside[instance] = pool
@@ -551,7 +550,6 @@ class CoreTokenizer:
         self._pool.look_at_handlers()
         # Not before: who finds these as they should be does not look.
         self._unseen, self._faulthandler = BETWEEN_LOOKS, enabled
-        self._pool.tend()
 
     def _require_stack_once(self) -> None:
         if not hasattr(self._thread, "enough"):

@@ -117,10 +117,6 @@ class SharedSource:
         # Only the end of the whole group would give memory back.
         return False
 
-    def tend(self, instance: Instance) -> None:
-        # What they write to lies between what others do.
-        pass
-
     def broken(self, instance: Instance) -> bool:
         if isinstance(instance.group, Group):
             instance.group.poisoned = True
