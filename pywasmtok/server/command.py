@@ -14,7 +14,7 @@ from ..errors import BackendUnavailable, InvalidArgument
 
 if TYPE_CHECKING:
     from .config import Config
-    from .contract import Store
+    from .store.folder import FolderStore
 
 __all__ = ["Run", "named_source", "open_named_store", "parser", "print_json"]
 
@@ -153,10 +153,20 @@ def _say_json(address: str, config: Config) -> None:
     print(json.dumps({"address": address, "identity": config.needs_keys}), flush=True)
 
 
-def open_named_store(options: argparse.Namespace) -> tuple[Store, Config]:
-    """The store that --store or the configuration names, and the rest of that configuration."""
+def open_named_store(
+    options: argparse.Namespace, *, to_verify: bool = False
+) -> tuple[FolderStore, Config]:
+    """The store that --store or the configuration names, and the rest of that configuration.
+    `to_verify`: also if its records are damaged."""
+    from .store.folder import FolderStore
+
+    config = _config_of_store(options)
+    return FolderStore(Path(config.storage.path), to_verify=to_verify), config
+
+
+def _config_of_store(options: argparse.Namespace) -> Config:
     from .config import read_config
-    from .store import MEMORY, open_store
+    from .store import MEMORY
 
     flags = {} if options.store is None else {"storage": {"path": options.store}}
     config = read_config(options.config, flags)
@@ -165,7 +175,7 @@ def open_named_store(options: argparse.Namespace) -> tuple[Store, Config]:
             "which store? What is kept in memory, only its own server can reach",
             hint="Give --store FOLDER, or --config FILE that names one",
         )
-    return open_store(config.storage.path), config
+    return config
 
 
 Run = Callable[[argparse.Namespace], int]

@@ -32,6 +32,7 @@ __all__ = [
     "BadRequest",
     "BodyTooLarge",
     "Conflict",
+    "DamagedRecord",
     "Draining",
     "Forbidden",
     "Idle",
@@ -104,6 +105,12 @@ class StoreFailed(TokenizerError):
     request is the reason."""
 
     kind = "store_failed"
+
+
+class DamagedRecord(StoreFailed):
+    """A record of the store has other columns than were written."""
+
+    kind = "damaged_record"
 
 
 class Draining(Overloaded):

@@ -70,7 +70,12 @@ def _tokenizers(actions: Any) -> None:
     remove = _action(actions, "remove", _remove_tokenizer, "a name; the file goes with the last")
     remove.add_argument("name", help="or a digest: the file with all its names")
     _owner(remove)
-    _action(actions, "verify", _verify, "reads all files and compares them with their digests")
+    verify = _action(actions, "verify", _verify, "reads all records and files; changes nothing")
+    verify.add_argument(
+        "--remove",
+        action="store_true",
+        help="then drop damaged records, put damaged files aside, remove files without a record",
+    )
 
 
 def _action(actions: Any, name: str, run: Run, text: str) -> argparse.ArgumentParser:
@@ -247,12 +252,14 @@ def _flat(limits: dict[str, Any], before: str = "") -> Iterable[tuple[str, Any]]
 
 
 def _add_tokenizer(asked: argparse.Namespace) -> int:
-    from ..tenants.options import read_source
+    from ..tenants.options import digest_of, read_source
 
     name, source = named_source(asked.source)
     data, said = read_source(source)
     store, config = open_named_store(asked)
     service = _service(store, config)
+    # What was damaged is missing then, and stored anew.
+    store.put_aside_if_damaged(digest_of(data))
     try:
         if asked.tenant == PUBLIC:
             service.publish(name, data, said)
@@ -338,18 +345,18 @@ def _remove_tokenizer(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    from .store.folder import FolderStore
-
-    store, _ = open_named_store(asked)
-    assert isinstance(store, FolderStore)
-    swept, problems = store.sweep(), store.problems()
-    if asked.json:
-        print_json({"problems": problems, "swept": swept})
-    else:
+    store, _ = open_named_store(asked, to_verify=True)
+    problems = store.problems()
+    if not asked.json:
+        # What was found is shown before anything is changed.
         for problem in problems:
             print(problem)
-        count = len(store.tokenizers())
-        print(f"{count} tokenizers, {len(problems)} problems, {swept} files removed that were left")
+        print(f"{len(problems)} problems", flush=True)
+    removed = store.remove_problems() if asked.remove else 0
+    if asked.json:
+        print_json({"problems": problems, "removed": removed})
+    elif asked.remove:
+        print(f"{removed} removed")
     return 1 if problems else 0
 
 
