@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from .._choice import ENCODERS
 from ..errors import BackendUnavailable, InvalidArgument
 
 if TYPE_CHECKING:
@@ -65,6 +66,13 @@ def _serve_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--store", metavar="FOLDER", help="where all is kept; default: memory, and nothing is"
     )
+    made.add_argument(
+        "--encoder",
+        choices=ENCODERS,
+        help="who serves these tokenizers: auto: HuggingFace what the core refuses; core: the core"
+        " or an error; hf: HuggingFace; default, fastokens: as DYN_TOKENIZER means them. Without"
+        " it: the configuration, then the environment, then auto. Never of what tenants upload",
+    )
     made.add_argument("--workers", type=int, help="processes that serve; default: 1")
     made.add_argument(
         "--long-workers",
@@ -116,6 +124,8 @@ def _flags(options: argparse.Namespace) -> dict[str, Any]:
         "listen": {name: value for name, value in listen.items() if value is not None},
         "tokenizers": dict(map(named_source, options.sources)),
     }
+    if options.encoder is not None:
+        said["encoder"] = options.encoder
     if options.store is not None:
         said["storage"] = {"path": options.store}
     if options.no_keys:

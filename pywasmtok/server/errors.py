@@ -9,6 +9,8 @@ import math
 from typing import Any, Final
 
 from ..errors import (
+    BackendFailure,
+    BackendUnavailable,
     DeadlineExceeded,
     HostError,
     InputTooLarge,
@@ -143,6 +145,9 @@ _STATUS: Final[tuple[tuple[type[TokenizerError], int], ...]] = (
     (SourceNotFound, 404),
     (LoadError, 422),
     (Unsupported, 422),
+    # A text that HuggingFace's library gives up on.
+    (BackendFailure, 422),
+    (BackendUnavailable, 500),
     (HostError, 500),
     (StoreFailed, 500),
 )

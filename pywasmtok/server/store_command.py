@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .._choice import choose_encoder
 from ..errors import InvalidArgument
 from .command import Run, named_source, open_named_store, print_json
 from .contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
@@ -262,7 +263,7 @@ def _add_tokenizer(asked: argparse.Namespace) -> int:
     store.put_aside_if_damaged(digest_of(data))
     try:
         if asked.tenant == PUBLIC:
-            service.publish(name, data, said)
+            service.publish(name, data, said, choose_encoder(config.encoder))
         else:
             service.upload(service.tenant(asked.tenant), bytes(data), said, name)
     finally:
@@ -304,7 +305,7 @@ def _list_tokenizers(asked: argparse.Namespace) -> int:
         names = ", ".join(one["aliases"]) or "(no name)"
         print(
             f"{one['tenant']:<16} {one['digest'][:12]} {one['format']:<16}"
-            f" {one['tokens']:>9,} tokens {one['bytes']:>12,} bytes  {names}"
+            f" {one['tokens']:>9,} tokens {one['bytes']:>12,} bytes {one['backend']:<4}  {names}"
         )
     print(f"{len(found)} tokenizers, {sum(one['bytes'] for one in found):,} bytes")
     return 0
@@ -318,6 +319,7 @@ def _described(store: Store, record: Any) -> dict[str, Any]:
         "bytes": info.bytes,
         "tokens": info.tokens,
         "chat_template": info.chat_template,
+        "backend": info.backend,
         "created": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
         "aliases": [one.alias for one in store.aliases(record.tenant) if one.digest == info.digest],
     }

@@ -28,7 +28,7 @@ class FileInfo:
     """The size of its vocabulary, added tokens among them."""
     chat_template: bool
     backend: str = "core"
-    """What encodes: `core`, or `hf` where the program said so."""
+    """What serves it: `core`, or `hf` where the program said so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@
 A file gets and loses its name only within a transaction of the records that writes: so it is there
 for every record that names it, whoever adds and removes at the same time. Files on their way in or
 out are in the table `pending`: killed in between, a process leaves a file that the next one
-removes. A file that neither a record nor `pending` names stays, since it is the records that are lost.
+removes. A file that neither a record nor `pending` names stays: it is the records that are lost.
 """
 
 from __future__ import annotations
