@@ -131,8 +131,9 @@ def test_verify_reads_all_and_says_what_is_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.parametrize("step", ["commit", "unlink"])
-def test_what_a_kill_leaves_is_swept_away(tmp_path: Path, step: str) -> None:
-    """Killed behind the file and before its record, or behind the record and before the file."""
+def test_what_a_kill_leaves(tmp_path: Path, step: str) -> None:
+    """Killed behind the file and before its record, or behind the record and before the file: what
+    was to go goes, and what was to come stays until it is stored again or removed on request."""
     code = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from pywasmtok.server.store.files import Files\n"
@@ -157,8 +158,30 @@ def test_what_a_kill_leaves_is_swept_away(tmp_path: Path, step: str) -> None:
     assert store.problems() == []
     store.close()
     assert (tmp_path / "files" / digest(b"x")).exists()
-    FolderStore(tmp_path).close()
+    store = FolderStore(tmp_path)
+    left = [".new-now"] if step == "unlink" else [".new-now", digest(b"x")]
+    assert sorted(path.name for path in (tmp_path / "files").iterdir()) == left
+    assert store.problems() == []
+    assert store.remove_problems() == len(left) - 1
     assert [path.name for path in (tmp_path / "files").iterdir()] == [".new-now"]
+    put(store, b"x")
+    store.close()
+    FolderStore(tmp_path).close()
+    assert (tmp_path / "files" / digest(b"x")).exists()
+
+
+def test_what_was_refused_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FolderStore(tmp_path)
+    for _ in range(2):
+        with pytest.raises(StorageFull):
+            store.put_tokenizer(tokenizer(PUBLIC, SMALL), SMALL, "x", most=0)
+    with monkeypatch.context() as broken:
+        broken.setattr("pywasmtok.server.store.folder._insert", refusing(MemoryError()))
+        with pytest.raises(Overloaded):
+            put(store, SMALL)
+    assert store._database.rows("SELECT * FROM pending") == []
+    assert list((tmp_path / "files").iterdir()) == []
+    store.close()
 
 
 def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -246,7 +269,7 @@ def run(code: str, folder: Path, *arguments: str) -> str:
 # What the disk refuses. The process lives, nothing is half done, and it works again afterwards.
 
 
-def refusing(error: OSError) -> Callable[..., Any]:
+def refusing(error: Exception) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
         raise error
 
@@ -649,3 +672,41 @@ def test_no_damage_of_the_database_removes_a_file_or_is_an_untyped_error(
         assert (full / "files" / digest(SMALL)).exists()
     assert hints
     assert None not in hints
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_no_damage_of_the_write_ahead_log_removes_a_file(tmp_path: Path) -> None:
+    """What it loses are the latest records, in any number."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\n"
+        "from pywasmtok.server.store.folder import FolderStore\n"
+        "from server.records import tokenizer\n"
+        "store = FolderStore(Path(sys.argv[1]))\n"
+        "for number in range(20):\n"
+        "    data = b'%d' % number\n"
+        "    store.put_tokenizer(tokenizer('public', data), data, 'model')\n"
+        "os._exit(0)"
+    )
+    run(code, tmp_path)
+    randomness = random.Random(5)
+    kept = {path: path.read_bytes() for path in tmp_path.glob("records.sqlite*")}
+    log = tmp_path / "records.sqlite-wal"
+    found = set()
+    for turn in range(60):
+        for path in tmp_path.glob("records.sqlite*"):
+            path.unlink()
+        data = bytearray(kept[log])
+        if turn % 2:
+            del data[randomness.randrange(len(data)) :]
+        else:
+            data[randomness.randrange(len(data))] ^= 1 << randomness.randrange(8)
+        (tmp_path / "records.sqlite").write_bytes(kept[tmp_path / "records.sqlite"])
+        log.write_bytes(data)
+        try:
+            store = FolderStore(tmp_path)
+            found.add(len(store.tokenizers()))
+            store.close()
+        except StoreFailed:
+            found.add(0)
+        assert len(list((tmp_path / "files").iterdir())) == 20
+    assert len(found) > 5

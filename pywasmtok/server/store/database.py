@@ -89,7 +89,7 @@ _MIGRATIONS: Final = (
     ALTER TABLE usage ADD COLUMN sum BLOB;
     ALTER TABLE secrets ADD COLUMN sum BLOB;
     ALTER TABLE revoked ADD COLUMN sum BLOB;
-    CREATE TABLE pending (file TEXT PRIMARY KEY) WITHOUT ROWID
+    CREATE TABLE pending (file TEXT PRIMARY KEY, leaving INTEGER NOT NULL) WITHOUT ROWID
     """,
 )
 _WITH_CHECKSUMS: Final = 3
@@ -249,7 +249,7 @@ def _require_columns(connection: sqlite3.Connection) -> None:
     """OperationalError: a table or a column is missing."""
     for table in COLUMNS:
         connection.execute(f"{selected(table)} LIMIT 0")
-    connection.execute("SELECT file FROM pending LIMIT 0")
+    connection.execute("SELECT file, leaving FROM pending LIMIT 0")
     if len(connection.execute("SELECT number FROM generation").fetchall()) != 1:
         raise not_a_store()
 

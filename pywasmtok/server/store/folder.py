@@ -6,8 +6,9 @@
 
 A file gets and loses its name only within a transaction of the records that writes: so it is there
 for every record that names it, whoever adds and removes at the same time. Files on their way in or
-out are in the table `pending`: killed in between, a process leaves a file that the next one
-removes. A file that neither a record nor `pending` names stays: it is the records that are lost.
+out are in the table `pending`. What a process that was killed had begun to remove, the next one
+removes. Any other file without a record stays: it may be the record that is lost, with the end of
+the write-ahead log.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -160,8 +161,7 @@ class FolderStore(Changes):
             # The slow part comes before other writers have to wait.
             written = None if data is None else stack.enter_context(self._files.written(data))
             if written is not None:
-                with self._database.change(counts=False, durable=False) as connection:
-                    _expect(connection, [written.digest])
+                stack.enter_context(self._expected(written.digest))
             connection = stack.enter_context(self._database.change())
             if record.tenant != PUBLIC:
                 _require_tenant(connection, record.tenant)
@@ -254,13 +254,12 @@ class FolderStore(Changes):
     # Housekeeping.
 
     def sweep(self) -> int:
-        """Removes what processes that were killed have left; how many files it was."""
+        """Removes what processes that were killed had begun to remove; how many files it was."""
         with self._database.change(counts=False, durable=False) as connection:
-            pending = _files_in(connection, "pending")
-            left = pending - _files_in(connection, "tokenizers")
-            removed = self._files.sweep(left)
-            if pending:
-                connection.execute("DELETE FROM pending")
+            leaving = _files_in(connection, "pending WHERE leaving")
+            removed = self._files.sweep(leaving - _files_in(connection, "tokenizers"))
+            if leaving:
+                connection.execute("DELETE FROM pending WHERE leaving")
             return removed
 
     def problems(self) -> list[str]:
@@ -288,7 +287,7 @@ class FolderStore(Changes):
         """Drops damaged records, puts damaged files aside, removes files without a record."""
         with self._database.change() as connection:
             used = _files_in(connection, "tokenizers")
-            _expect(connection, set(self._files.names()) - used)
+            _expect(connection, set(self._files.names()) - used, leaving=True)
             # The file of a record that is dropped stays until the next time.
             count = drop_damaged(connection)
         count += sum(self.put_aside_if_damaged(file) for file in used)
@@ -372,6 +371,18 @@ class FolderStore(Changes):
                     f"the file of {digest} is missing in the store", hint="Store it once more"
                 )
 
+    @contextlib.contextmanager
+    def _expected(self, file: str) -> Iterator[None]:
+        """A file that comes, or does not."""
+        with self._database.change(counts=False, durable=False) as connection:
+            _expect(connection, [file], leaving=False)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(TokenizerError):
+                self._remove_unused([file])
+            raise
+
     def _remove_unused(self, files: Iterable[str]) -> None:
         """In a transaction of its own: the records have to be gone first, for good. On a full
         disk the files go, and the next process forgets them."""
@@ -393,23 +404,26 @@ def _has_tenant(connection: sqlite3.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def _files_in(connection: sqlite3.Connection, table: str) -> set[str]:
+def _files_in(connection: sqlite3.Connection, rows: str) -> set[str]:
     """Of a damaged record only what can be the name of a file."""
-    found = connection.execute(f"SELECT DISTINCT file FROM {table}")
+    found = connection.execute(f"SELECT DISTINCT file FROM {rows}")
     return {file for (file,) in found if isinstance(file, str) and is_digest(file)}
 
 
-def _expect(connection: sqlite3.Connection, files: Iterable[str]) -> None:
-    """They are on their way in or out: without a record they may be removed."""
-    rows = [(file,) for file in files]
-    connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", rows)
+def _expect(connection: sqlite3.Connection, files: Iterable[str], *, leaving: bool) -> None:
+    """They are on their way in or out, and may be without a record."""
+    rows = [(file, leaving) for file in files]
+    connection.executemany(
+        "INSERT INTO pending VALUES (?, ?) ON CONFLICT DO UPDATE SET leaving = excluded.leaving",
+        rows,
+    )
 
 
 def _take_out(connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[str]:
     """Removes records; the files that they named."""
     statement = f"DELETE FROM tokenizers WHERE {where} RETURNING file"
     files = [file for (file,) in connection.execute(statement, values).fetchall()]
-    _expect(connection, files)
+    _expect(connection, files, leaving=True)
     return files
 
 
