@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from .._choice import choose_encoder
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, TokenizerError
 from .command import Run, named_source, open_named_store, print_json
 from .contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from .errors import Conflict, NotFound
@@ -266,6 +266,11 @@ def _add_tokenizer(asked: argparse.Namespace) -> int:
             service.publish(name, data, said, choose_encoder(config.encoder))
         else:
             service.upload(service.tenant(asked.tenant), bytes(data), said, name)
+    except TokenizerError as error:
+        if error.source is not None:
+            # The file has this name, and none within the service.
+            error.source = asked.source
+        raise
     finally:
         service.close()
     return _show_one(asked, name)

@@ -289,6 +289,24 @@ def test_tenants_cannot_ask_for_it(service: Service) -> None:
         service.tenant("a").add(small.file(), encoder="core")
 
 
+def test_the_command_adds_for_all_by_it_and_for_a_tenant_never(
+    odd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: str, status: int = 0) -> Any:
+        assert main([*arguments, "--store", str(tmp_path), "--json"]) == status
+        said = capsys.readouterr()
+        return said.err if status else json.loads(said.out)
+
+    assert run("tokenizers", "add", f"odd={odd}")["backend"] == "hf"
+    (listed,) = run("tokenizers", "list")["tokenizers"]
+    assert (listed["backend"], listed["aliases"]) == ("hf", ["odd"])
+    assert run("tokenizers", "verify")["problems"] == []
+    run("tenants", "add", "acme")
+    refused = run("tokenizers", "add", f"odd={odd}", "--tenant", "acme", status=1)
+    assert "Escape:X" in refused
+    assert f"odd={odd}" in refused
+
+
 def test_what_neither_serves_says_both(tmp_path: Path) -> None:
     path = tmp_path / "no.json"
     normalizer = {"type": "Replace", "pattern": {"Regex": r"\X("}, "content": ""}
