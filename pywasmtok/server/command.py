@@ -171,6 +171,8 @@ def open_named_store(
     from .store.folder import FolderStore
 
     config = _config_of_store(options)
+    if to_verify and not Path(config.storage.path).is_dir():
+        raise InvalidArgument(f"there is no store at {config.storage.path}")
     return FolderStore(Path(config.storage.path), to_verify=to_verify), config
 
 

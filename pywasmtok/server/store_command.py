@@ -71,7 +71,7 @@ def _tokenizers(actions: Any) -> None:
     remove = _action(actions, "remove", _remove_tokenizer, "a name; the file goes with the last")
     remove.add_argument("name", help="or a digest: the file with all its names")
     _owner(remove)
-    verify = _action(actions, "verify", _verify, "reads all records and files; changes nothing")
+    verify = _action(actions, "verify", _verify, "reads all records and files; removes nothing")
     verify.add_argument(
         "--remove",
         action="store_true",

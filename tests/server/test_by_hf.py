@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,13 @@ import small
 from test_hf import HOSTILE, PANICS
 from tokenizers import Tokenizer as Reference
 
-from pywasmtok import InputTooLarge, InvalidArgument, TokenizerError, Unsupported
+from pywasmtok import (
+    BackendUnavailable,
+    InputTooLarge,
+    InvalidArgument,
+    TokenizerError,
+    Unsupported,
+)
 from pywasmtok.cli import main
 from pywasmtok.server.command import _flags, parser
 from pywasmtok.server.config import Config, Logs, Source, Storage, read_config
@@ -313,7 +320,17 @@ def test_what_neither_serves_says_both(tmp_path: Path) -> None:
     path.write_bytes(small.file(normalizer=normalizer))
     with pytest.raises(TokenizerError) as refused:
         open_service(Config(logs=QUIET, tokenizers={"no": str(path)}))
-    assert str(path) in str(refused.value)
+    assert f"no={path}" in str(refused.value)
+    assert "Escape:X" in str(refused.value)
+    assert "HuggingFace cannot serve it either" in str(refused.value)
+
+
+def test_without_the_library_its_name_is_said(odd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(BackendUnavailable) as refused:
+        open_service(Config(logs=QUIET, tokenizers={"odd": str(odd)}))
+    assert f"odd={odd}" in str(refused.value)
+    assert "pip install tokenizers" in str(refused.value)
 
 
 def test_a_panic_of_the_library_is_a_typed_error(tmp_path: Path) -> None:

@@ -122,6 +122,11 @@ def test_verify_finds_what_is_damaged(run: Any, folder: Path) -> None:
     assert run("tokenizers", "verify") == good
 
 
+def test_verify_of_no_store_makes_none(run: Any, folder: Path) -> None:
+    assert "there is no store" in run("tokenizers", "verify", status=1)
+    assert not folder.exists()
+
+
 def test_verify_reports_first_and_removes_on_request(
     run: Any, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
