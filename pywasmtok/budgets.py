@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._ids import Ids
     from ._policy import Special
     from .backends.base import Segment
+    from .backends.streaming import Streaming
     from .chat.session import ChatSession
     from .encoding import Encoding, EncodingBatch
     from .fitting import Truncated
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from .stop import StopSequenceConfig, StopSequenceDecoder
     from .stream import DecodeStream
 
-__all__ = ["TokenizerWithLimits", "limited"]
+__all__ = ["TokenizerWithLimits", "limited", "view_of"]
 
 T = TypeVar("T")
 
@@ -64,13 +65,14 @@ def limited(tok: Tokenizer, limits: Limits | None, bounds: dict[str, Any]) -> To
         limits = tok.limits.tightened(limits)
     view = tok.views.get(limits)
     if view is None or view.closed:
-        view = _view(tok, limits)
+        view = view_of(tok, limits)
         if len(tok.views) < _MOST_VIEWS:
             tok.views[limits] = view
     return view
 
 
-def _view(tok: Tokenizer, limits: Limits) -> Tokenizer:
+def view_of(tok: Tokenizer, limits: Limits) -> Tokenizer:
+    """A new one, which shares what `tok` has in memory."""
     hybrid = tok.hybrid
     if limits.needs_sandbox:
         core = tok.core_backend
@@ -83,6 +85,7 @@ def _view(tok: Tokenizer, limits: Limits) -> Tokenizer:
         hybrid = Hybrid(inside, inside, source=tok.source)
     recipe = tok.recipe._replace(limits=limits)
     view = _View(hybrid, recipe, build=tok.backend.build, file_format=tok.format)
+    view.of = tok if hybrid is tok.hybrid else None
     view.chat_sandbox = tok.chat_sandbox
     return view
 
@@ -371,6 +374,13 @@ class TokenizerWithLimits(Tokenizer):
 
 
 class _View(TokenizerWithLimits):
+    of: Tokenizer | None = None
+    """The tokenizer that decodes its streams, too."""
+
+    @property
+    def streaming(self) -> Streaming:
+        return super().streaming if self.of is None or self.closed else self.of.streaming
+
     def close(self) -> None:
         """The tokenizer that it is a view of goes on."""
         self._end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,13 @@ if TYPE_CHECKING:
     from .chat.templates import TemplateLike
 
 __all__ = [
+    "CANNOT_SERVE",
     "create_tokenizer",
     "create_tokenizer_from_file",
     "create_tokenizer_with_chat_template",
+    "fall_back",
+    "hf_may_read",
+    "hf_reads",
 ]
 
 log = logging.getLogger("pywasmtok")
@@ -249,7 +253,7 @@ def from_recipe(recipe: Recipe) -> Tokenizer:
         hybrid = Hybrid(mock, mock, source=recipe.source)
         return _tokenizer(hybrid, recipe, None, "mock")
     if recipe.options.encoder == "default":
-        encoder = "hf" if _hf_reads(bytes(recipe.data), recipe.load) else "auto"
+        encoder = "hf" if hf_reads(bytes(recipe.data), recipe.load) else "auto"
         recipe = recipe._replace(options=recipe.options._replace(encoder=encoder))
     if recipe.limits is not None and recipe.limits.needs_sandbox:
         recipe = recipe._replace(options=_core_alone(recipe.options))
@@ -289,7 +293,7 @@ def _join(recipe: Recipe) -> tuple[Hybrid, str | None, str]:
         except LimitExceeded:
             raise
         except CANNOT_SERVE as error:
-            if must_be_core or not _hf_may_read(error, bytes(data), load):
+            if must_be_core or not hf_may_read(error, bytes(data), load):
                 raise
             refusal = error
     file_format = core.format if core is not None else _format_of(bytes(data), load)
@@ -319,7 +323,7 @@ def _with_the_same_file(
     data, source, options = recipe.data, recipe.source, recipe.options
     whole = data if isinstance(data, bytes) else data.__bytes__
     hf = HFBackend(whole, source, _control(recipe.load))
-    reason = None if refusal is None else _fall_back(hf, refusal, source)
+    reason = None if refusal is None else fall_back(hf.load, refusal, source)
     encoder: Backend = hf if core is None or options.encoder == "hf" else core
     decoder: Backend = core if core is not None and options.decoder == "core" else hf
     if encoder is hf:
@@ -385,22 +389,22 @@ def _format_of(data: bytes, load: bytes) -> str:
         return TOKENIZER_JSON
 
 
-def _hf_may_read(error: TokenizerError, data: bytes, load: bytes) -> bool:
+def hf_may_read(error: TokenizerError, data: bytes, load: bytes) -> bool:
     """HuggingFace reads tokenizer.json and nothing else, and no instructions beside it."""
     if (error.feature or "").startswith("format:") or "config" in _keys(load):
         return False
-    return isinstance(error, HostError | BackendUnavailable) or _hf_reads(data, load)
+    return isinstance(error, HostError | BackendUnavailable) or hf_reads(data, load)
 
 
-def _hf_reads(data: bytes, load: bytes) -> bool:
+def hf_reads(data: bytes, load: bytes) -> bool:
     return "config" not in _keys(load) and _format_of(data, load) == TOKENIZER_JSON
 
 
-def _fall_back(hf: HFBackend, error: TokenizerError, source: str) -> str:
+def fall_back(load: Callable[[], object], error: TokenizerError, source: str) -> str:
     """Loads the fallback, or raises the error of the core where that has no use."""
     reason = reason_of(error)
     try:
-        hf.load()
+        load()
     except BackendUnavailable as missing:
         missing.message = f"the core cannot serve it ({reason}), and {missing.message}"
         raise missing from error

@@ -78,6 +78,9 @@ class HFBackend(Backend):
     ) -> None:
         """`data` is a tokenizer.json, or a function that makes one when it is needed; `control` is
         the load option of that name."""
+        self.gives_way = False
+        """Whether other threads run during a call: the library keeps the interpreter's lock in all
+        calls but those of batches."""
         self._data = data
         self._source = source
         self._control = control
@@ -149,7 +152,15 @@ class HFBackend(Backend):
     ) -> Encoding:
         tokenizer = self._load_literal() if special_is_text else self.load()
         try:
-            result = self._use(tokenizer.encode, text, pair, add_special_tokens=add_special_tokens)
+            if self.gives_way:
+                batch = [text if pair is None else (text, pair)]
+                (result,) = self._use(
+                    tokenizer.encode_batch, batch, add_special_tokens=add_special_tokens
+                )
+            else:
+                result = self._use(
+                    tokenizer.encode, text, pair, add_special_tokens=add_special_tokens
+                )
         except TypeError as error:
             texts = [text] if pair is None else [(text, pair)]
             raise what_is_wrong_with(texts) or InvalidArgument(str(error)) from error
@@ -231,6 +242,10 @@ class HFBackend(Backend):
         if unknown != "skip":
             self._look_for_unknown(values, unknown)
         try:
+            if self.gives_way:
+                return self._use(
+                    tokenizer.decode_batch, [values], skip_special_tokens=skip_special_tokens
+                )[0]
             return self._use(tokenizer.decode, values, skip_special_tokens=skip_special_tokens)
         except (OverflowError, TypeError) as error:
             raise what_is_wrong(values, error) from error

@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import TokenizerError
+from ..errors import TokenizerError, Unsupported
 from ..tenants.errors import UnknownTokenizer
 from .contract import PUBLIC, KeyRecord, Listed, Store, TenantRecord, TokenizerRecord
 from .keys import KeyIndex
 
 if TYPE_CHECKING:
     from ..sources.lazy import LazyFile
+    from ..tenants.contract import FileInfo
 
 __all__ = ["DEFAULT", "Catalog", "TenantFiles", "View"]
 
@@ -169,7 +170,14 @@ class Catalog:
 class TenantFiles:
     """The files that one tenant may use, for its tokenizers."""
 
-    def __init__(self, store: Store, catalog: Catalog, tenant: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        tenant: str,
+        is_allowed: Callable[[FileInfo], bool] = lambda info: True,
+    ) -> None:
+        self._is_allowed = is_allowed
         self._store = store
         self._catalog = catalog
         self._tenant = tenant
@@ -178,6 +186,12 @@ class TenantFiles:
         record = self._catalog.view.record(self._tenant, digest)
         if record is None:
             raise KeyError(digest)
+        if not self._is_allowed(record.info):
+            raise Unsupported(
+                "HuggingFace serves this tokenizer, and is switched off here",
+                feature="encoder:hf",
+                hint='The operator has said encoder = "core"',
+            )
         return self._store.open_file(digest), json.loads(record.options)
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from .._choice import ENCODERS
 from ..errors import BackendUnavailable, InvalidArgument
 
 if TYPE_CHECKING:
     from .config import Config
-    from .contract import Store
+    from .store.folder import FolderStore
 
 __all__ = ["Run", "named_source", "open_named_store", "parser", "print_json"]
 
@@ -64,6 +65,13 @@ def _serve_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--port", type=int, help="default: 8080; 0: any that is free")
     made.add_argument(
         "--store", metavar="FOLDER", help="where all is kept; default: memory, and nothing is"
+    )
+    made.add_argument(
+        "--encoder",
+        choices=ENCODERS,
+        help="who serves these tokenizers: auto: HuggingFace what the core refuses; core: the core"
+        " or an error; hf: HuggingFace; default, fastokens: as DYN_TOKENIZER means them. Without"
+        " it: the configuration, then the environment, then auto. Never of what tenants upload",
     )
     made.add_argument("--workers", type=int, help="processes that serve; default: 1")
     made.add_argument(
@@ -116,6 +124,8 @@ def _flags(options: argparse.Namespace) -> dict[str, Any]:
         "listen": {name: value for name, value in listen.items() if value is not None},
         "tokenizers": dict(map(named_source, options.sources)),
     }
+    if options.encoder is not None:
+        said["encoder"] = options.encoder
     if options.store is not None:
         said["storage"] = {"path": options.store}
     if options.no_keys:
@@ -153,10 +163,22 @@ def _say_json(address: str, config: Config) -> None:
     print(json.dumps({"address": address, "identity": config.needs_keys}), flush=True)
 
 
-def open_named_store(options: argparse.Namespace) -> tuple[Store, Config]:
-    """The store that --store or the configuration names, and the rest of that configuration."""
+def open_named_store(
+    options: argparse.Namespace, *, to_verify: bool = False
+) -> tuple[FolderStore, Config]:
+    """The store that --store or the configuration names, and the rest of that configuration.
+    `to_verify`: also if its records are damaged."""
+    from .store.folder import FolderStore
+
+    config = _config_of_store(options)
+    if to_verify and not Path(config.storage.path).is_dir():
+        raise InvalidArgument(f"there is no store at {config.storage.path}")
+    return FolderStore(Path(config.storage.path), to_verify=to_verify), config
+
+
+def _config_of_store(options: argparse.Namespace) -> Config:
     from .config import read_config
-    from .store import MEMORY, open_store
+    from .store import MEMORY
 
     flags = {} if options.store is None else {"storage": {"path": options.store}}
     config = read_config(options.config, flags)
@@ -165,7 +187,7 @@ def open_named_store(options: argparse.Namespace) -> tuple[Store, Config]:
             "which store? What is kept in memory, only its own server can reach",
             hint="Give --store FOLDER, or --config FILE that names one",
         )
-    return open_store(config.storage.path), config
+    return config
 
 
 Run = Callable[[argparse.Namespace], int]

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import ipaddress
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from .._choice import choose_encoder
 from ..errors import InvalidArgument
 
-__all__ = ["Bounds", "Config", "Listen", "Logs", "Numbers", "Storage", "Streams", "read_config"]
+__all__ = [
+    "Bounds",
+    "Config",
+    "Listen",
+    "Logs",
+    "Numbers",
+    "Source",
+    "Storage",
+    "Streams",
+    "read_config",
+]
 
 
 class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -76,6 +88,13 @@ class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """Disk that snapshots may take; the ones that were not used for longest go."""
 
 
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A tokenizer of the configuration that has options."""
+
+    source: str
+    encoder: str | None = None
+
+
 class Logs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     access: bool = True
     level: str = "info"
@@ -102,10 +121,21 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     metrics: Numbers = msgspec.field(default_factory=Numbers)
     identity: bool | None = None
     """Whether a request needs a key. None: with an admin's key file, and beyond loopback."""
-    tokenizers: dict[str, str] = msgspec.field(default_factory=dict)
-    """Names, and what `create_tokenizer` takes: for every tenant."""
+    encoder: str | None = None
+    """Who serves the tokenizers below: `auto` (HuggingFace what the core refuses, with a warning),
+    `core`, `hf`, `default`, `fastokens`. None: the environment, then `auto`."""
+    tokenizers: Mapping[str, str | Source] = msgspec.field(default_factory=dict)
+    """Names, and what `create_tokenizer` takes: for every tenant. A table has it as `source`, and
+    an `encoder` of its own."""
     limits: dict[str, Any] = msgspec.field(default_factory=dict)
     """Of tenants without limits of their own: fields of TenantLimits; `calls` is a table."""
+
+    def source_of(self, name: str) -> tuple[str, str]:
+        """Where the tokenizer is, and who serves it: its own choice first, then that of all."""
+        said = self.tokenizers[name]
+        if isinstance(said, str):
+            said = Source(said)
+        return said.source, choose_encoder(said.encoder or self.encoder)
 
     @property
     def needs_keys(self) -> bool:
@@ -133,6 +163,10 @@ def read_config(path: str | Path | None, flags: dict[str, Any] | None = None) ->
         config = msgspec.convert(_joined(said, flags or {}), Config)
     except msgspec.ValidationError as error:
         raise InvalidArgument(f"configuration: {error}") from None
+    for name in config.tokenizers:
+        # A word that there is not is named before anything is read.
+        config.source_of(name)
+    choose_encoder(config.encoder)
     if not config.needs_keys and not is_loopback(config.listen.host):
         raise InvalidArgument(
             f"identity = false on {config.listen.host}: anybody could use this server",

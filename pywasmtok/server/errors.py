@@ -9,6 +9,8 @@ import math
 from typing import Any, Final
 
 from ..errors import (
+    BackendFailure,
+    BackendUnavailable,
     DeadlineExceeded,
     HostError,
     InputTooLarge,
@@ -32,6 +34,7 @@ __all__ = [
     "BadRequest",
     "BodyTooLarge",
     "Conflict",
+    "DamagedRecord",
     "Draining",
     "Forbidden",
     "Idle",
@@ -106,6 +109,12 @@ class StoreFailed(TokenizerError):
     kind = "store_failed"
 
 
+class DamagedRecord(StoreFailed):
+    """A record of the store has other columns than were written."""
+
+    kind = "damaged_record"
+
+
 class Draining(Overloaded):
     """The server is about to stop: another one, or the next, will answer."""
 
@@ -136,6 +145,9 @@ _STATUS: Final[tuple[tuple[type[TokenizerError], int], ...]] = (
     (SourceNotFound, 404),
     (LoadError, 422),
     (Unsupported, 422),
+    # A text that HuggingFace's library gives up on.
+    (BackendFailure, 422),
+    (BackendUnavailable, 500),
     (HostError, 500),
     (StoreFailed, 500),
 )

@@ -110,13 +110,13 @@ def _publish(service: Service) -> None:
     from ..tenants.options import read_source
 
     config = service.config
-    said = config.tokenizers
-    if not said and config.storage.path == MEMORY:
-        said = {"demo": DEMO}
-    for name, source in said.items():
+    if not config.tokenizers and config.storage.path == MEMORY:
+        config = msgspec.structs.replace(config, tokenizers={"demo": DEMO})
+    for name in config.tokenizers:
+        source, encoder = config.source_of(name)
         try:
             data, options = read_source(source)
-            service.publish(name, data, options)
+            service.publish(name, data, options, encoder)
         except TokenizerError as error:
             error.source = f"{name}={source}"
             raise

@@ -86,6 +86,8 @@ def serve(
     if lane is not None:
         lane.serve(service)
     sys.setswitchinterval(_SWITCH_SECONDS)
+    # A batch of one tenant does not take the processors of others in HuggingFace's library either.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # What is there for good need not be looked through again and again, for tens of milliseconds
     # each time. When the rest is, `collector` says.
     gc.collect()

@@ -7,13 +7,17 @@ import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ..errors import LoadError, TokenizerError
+from .._choice import choose_encoder
+from ..errors import InvalidArgument, LoadError, TokenizerError
+from ..factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
+from ..limits import Limits
 from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
 from ..tenants.errors import StorageFull, UnknownTokenizer
 from ..tenants.limits import TenantLimits
-from ..tenants.options import digest_of
+from ..tenants.options import Reading, digest_of
 from ..tenants.tenant import typed
 from .catalog import Catalog, TenantFiles, View
 from .config import Config
@@ -89,6 +93,9 @@ class Service:
         self._found = View(), {}
         self._is_shared = config.listen.workers + config.listen.long_workers > 1
         self._usage = UsageWriter(store)
+        self._may_be_hf = choose_encoder(config.encoder) != "core"
+        # Digests of those that the operator has said it for one by one.
+        self._hf: set[str] = set()
         self._end = threading.Event()
         self._upkeep: threading.Thread | None = None
         self._add_tenant(PUBLIC, changed(TenantLimits(), _PUBLIC_LIMITS))
@@ -242,6 +249,11 @@ class Service:
     ) -> str:
         """What no alias names any more makes room where there is none."""
         check_alias(alias)
+        if tenant.name != PUBLIC and "encoder" in options:
+            raise InvalidArgument(
+                "files of tenants are read by the core only",
+                hint="encoder is for the operator's own tokenizers",
+            )
         info = self._added(tenant, data, options)
         said = json.dumps(options, sort_keys=True) if options else "{}"
         record = TokenizerRecord(tenant.name, info, said, time.time())
@@ -274,11 +286,33 @@ class Service:
     def refresh(self) -> None:
         self._catalog.refresh()
 
-    def publish(self, alias: str, data: bytes | LazyFile, options: Mapping[str, Any]) -> None:
+    def publish(
+        self,
+        alias: str,
+        data: bytes | LazyFile,
+        options: Mapping[str, Any],
+        encoder: str = "auto",
+    ) -> None:
         """A tokenizer of the operator's, for all. Of one that is known already, nothing is read
-        but its snapshot; without a snapshot it is made now, before somebody has to wait for it."""
+        but its snapshot; without a snapshot it is made now, before somebody has to wait for it.
+        `encoder`: as `choose_encoder` answers. HuggingFace serves it under another digest."""
         check_alias(alias)
+        by_hf = partial(self._publish, alias, data, {**options, "encoder": "hf"})
+        load = Reading(options).load(data, Limits())
+        if encoder == "hf" or (encoder == "default" and hf_reads(bytes(data), load)):
+            by_hf()
+            return
+        try:
+            self._publish(alias, data, options)
+        except CANNOT_SERVE as error:
+            if encoder == "core" or not hf_may_read(error, bytes(data), load):
+                raise
+            fall_back(by_hf, error, alias)
+
+    def _publish(self, alias: str, data: bytes | LazyFile, options: Mapping[str, Any]) -> None:
         public, digest, view = self.pool.get(PUBLIC), digest_of(data, options), self._catalog.view
+        if "encoder" in options:
+            self._hf.add(digest)
         try:
             public.tokenizer(digest)
         except (UnknownTokenizer, LoadError):
@@ -337,8 +371,11 @@ class Service:
             self.store.put_tenant(TenantRecord(LOCAL, self._limits, time.time()))
 
     def _add_tenant(self, name: str, limits: TenantLimits) -> None:
-        files = TenantFiles(self.store, self._catalog, name)
+        files = TenantFiles(self.store, self._catalog, name, self._is_allowed)
         self._usage.watch(self.pool.add(name, limits, files))
+
+    def _is_allowed(self, info: FileInfo) -> bool:
+        return info.backend != "hf" or self._may_be_hf or info.digest in self._hf
 
     def _prepare(self, old: View, new: View) -> None:
         for name, record in new.tenants.items():

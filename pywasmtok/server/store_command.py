@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..errors import InvalidArgument
+from .._choice import choose_encoder
+from ..errors import InvalidArgument, TokenizerError
 from .command import Run, named_source, open_named_store, print_json
 from .contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from .errors import Conflict, NotFound
@@ -70,7 +71,12 @@ def _tokenizers(actions: Any) -> None:
     remove = _action(actions, "remove", _remove_tokenizer, "a name; the file goes with the last")
     remove.add_argument("name", help="or a digest: the file with all its names")
     _owner(remove)
-    _action(actions, "verify", _verify, "reads all files and compares them with their digests")
+    verify = _action(actions, "verify", _verify, "reads all records and files; removes nothing")
+    verify.add_argument(
+        "--remove",
+        action="store_true",
+        help="then drop damaged records, put damaged files aside, remove files without a record",
+    )
 
 
 def _action(actions: Any, name: str, run: Run, text: str) -> argparse.ArgumentParser:
@@ -247,17 +253,24 @@ def _flat(limits: dict[str, Any], before: str = "") -> Iterable[tuple[str, Any]]
 
 
 def _add_tokenizer(asked: argparse.Namespace) -> int:
-    from ..tenants.options import read_source
+    from ..tenants.options import digest_of, read_source
 
     name, source = named_source(asked.source)
     data, said = read_source(source)
     store, config = open_named_store(asked)
     service = _service(store, config)
+    # What was damaged is missing then, and stored anew.
+    store.put_aside_if_damaged(digest_of(data))
     try:
         if asked.tenant == PUBLIC:
-            service.publish(name, data, said)
+            service.publish(name, data, said, choose_encoder(config.encoder))
         else:
             service.upload(service.tenant(asked.tenant), bytes(data), said, name)
+    except TokenizerError as error:
+        if error.source is not None:
+            # The file has this name, and none within the service.
+            error.source = asked.source
+        raise
     finally:
         service.close()
     return _show_one(asked, name)
@@ -297,7 +310,7 @@ def _list_tokenizers(asked: argparse.Namespace) -> int:
         names = ", ".join(one["aliases"]) or "(no name)"
         print(
             f"{one['tenant']:<16} {one['digest'][:12]} {one['format']:<16}"
-            f" {one['tokens']:>9,} tokens {one['bytes']:>12,} bytes  {names}"
+            f" {one['tokens']:>9,} tokens {one['bytes']:>12,} bytes {one['backend']:<4}  {names}"
         )
     print(f"{len(found)} tokenizers, {sum(one['bytes'] for one in found):,} bytes")
     return 0
@@ -311,6 +324,7 @@ def _described(store: Store, record: Any) -> dict[str, Any]:
         "bytes": info.bytes,
         "tokens": info.tokens,
         "chat_template": info.chat_template,
+        "backend": info.backend,
         "created": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
         "aliases": [one.alias for one in store.aliases(record.tenant) if one.digest == info.digest],
     }
@@ -338,18 +352,18 @@ def _remove_tokenizer(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    from .store.folder import FolderStore
-
-    store, _ = open_named_store(asked)
-    assert isinstance(store, FolderStore)
-    swept, problems = store.sweep(), store.problems()
-    if asked.json:
-        print_json({"problems": problems, "swept": swept})
-    else:
+    store, _ = open_named_store(asked, to_verify=True)
+    problems = store.problems()
+    if not asked.json:
+        # What was found is shown before anything is changed.
         for problem in problems:
             print(problem)
-        count = len(store.tokenizers())
-        print(f"{count} tokenizers, {len(problems)} problems, {swept} files removed that were left")
+        print(f"{len(problems)} problems", flush=True)
+    removed = store.remove_problems() if asked.remove else 0
+    if asked.json:
+        print_json({"problems": problems, "removed": removed})
+    elif asked.remove:
+        print(f"{removed} removed")
     return 1 if problems else 0
 
 

@@ -27,6 +27,8 @@ class FileInfo:
     tokens: int
     """The size of its vocabulary, added tokens among them."""
     chat_template: bool
+    backend: str = "core"
+    """What serves it: `core`, or `hf` where the program said so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "special_tokens": None,
     "gguf_compat": "llama.cpp",
     "apply_config": False,
+    "encoder": None,
     "chat_template": None,
     "parts": None,
     "sidecars": None,
@@ -57,6 +58,10 @@ class Reading:
         self.options: dict[str, Any] = json.loads(self.text) if said else {}
         readers = {name: self.options[name] for name in _FOR_READERS if name in self.options}
         self._request = Request(**readers).checked()
+        encoder = self.options.get("encoder")
+        if encoder not in (None, "hf"):
+            raise InvalidArgument(f'encoder={encoder!r} is neither None, for the core, nor "hf"')
+        self.by_hf = encoder is not None
         self._parts = _parts(self.options.get("parts"))
         sidecars = self.options.get("sidecars")
         self.sidecars: Sidecars = NO_SIDECARS if sidecars is None else given_sidecars(sidecars)

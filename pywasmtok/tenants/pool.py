@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakValueDictionary
 
 from .._locks import ForkSafeLock
 from ..errors import InvalidArgument
@@ -14,6 +16,7 @@ from .tenant import Tenant
 
 if TYPE_CHECKING:
     from .._host.snapshots import SnapshotStore
+    from ..tokenizer import Tokenizer
 
 __all__ = ["TenantPool"]
 
@@ -58,6 +61,8 @@ class TenantPool:
         self._tenants: dict[str, Tenant] = {}
         self._lock = ForkSafeLock()
         self._makings = 0
+        self._outside: WeakValueDictionary[str, Tokenizer] = WeakValueDictionary()
+        self._outside_lock = ForkSafeLock()
 
     def add(
         self, name: str, limits: TenantLimits | None = None, files: Files | None = None
@@ -141,6 +146,14 @@ class TenantPool:
         self._makings += 1
         if self._makings % _MAKINGS_BETWEEN == 0:
             self.evict()
+
+    def outside(self, digest: str, make: Callable[[], Tokenizer]) -> Tokenizer:
+        """What another library serves: one for all tenants, as long as one of them has it."""
+        with self._outside_lock:
+            found = self._outside.get(digest)
+            if found is None:
+                found = self._outside[digest] = make()
+            return found
 
     def make_room(self) -> bool:
         """The system has no more address space or memory maps: half of those who have instances

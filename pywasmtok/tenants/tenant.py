@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,8 +31,9 @@ from .slots import Slots
 
 if TYPE_CHECKING:
     from .._host.image import Image
+    from ..limits import Limits
     from ..sources.lazy import LazyFile
-    from ..tokenizer import Tokenizer
+    from ..tokenizer import Options, Recipe, Tokenizer
     from .pool import TenantPool
 
 __all__ = ["Tenant", "typed"]
@@ -49,7 +51,7 @@ _FAILED = (DeadlineExceeded, MemoryLimit, HostError, TemplateLimitExceeded)
 class _Entry:
     """A file of the tenant. The tokenizer and the image come and go."""
 
-    __slots__ = ("file", "image", "info", "load", "lock", "reading", "tok")
+    __slots__ = ("file", "image", "info", "load", "lock", "outside", "reading", "tok")
 
     def __init__(self, file: KeptFile, reading: Reading) -> None:
         self.file = file
@@ -59,6 +61,8 @@ class _Entry:
         self.load: bytes | None = None
         self.tok: Tokenizer | None = None
         self.image: Image | None = None
+        # A view of what HuggingFace serves. It is not `tok`: it has no instance and no deadline.
+        self.outside: Tokenizer | None = None
         self.lock = ForkSafeLock()
 
 
@@ -113,7 +117,7 @@ class Tenant:
         self.slots.most = limits.concurrent
         for entry in list(self._entries.values()):
             # Bounds inside of files are among them.
-            entry.load = None
+            entry.load = entry.outside = None
             self._let_go(entry)
 
     # Files.
@@ -124,7 +128,9 @@ class Tenant:
 
         options: `encoding`, `pattern`, `special_tokens`, `gguf_compat`, `apply_config` as in
         `create_tokenizer`; `chat_template`, a text or texts by name; `sidecars`, what stands beside
-        the file, by file name; `parts`, name and length of each of several files in `data`.
+        the file, by file name; `parts`, name and length of each of several files in `data`;
+        `encoder="hf"`: HuggingFace serves it, outside of any sandbox and for all tenants at once,
+        which is for files of the program itself (docs/tenants.md).
         """
         limits = self._limits
         reading = Reading(options)
@@ -173,7 +179,7 @@ class Tenant:
         return self.live(digest) or self._tokenizer(self._entry(digest))
 
     def live(self, digest: str) -> Tokenizer | None:
-        """The same where it is in memory, at no cost."""
+        """The same where it is in memory, at no cost, and its calls have deadlines."""
         self.last_use = self._clock()
         entry = self._entries.get(digest)
         return None if entry is None else entry.tok
@@ -305,10 +311,32 @@ class Tenant:
 
     def _tokenizer(self, entry: _Entry) -> Tokenizer:
         with entry.lock:
-            tok = entry.tok
-            if tok is None:
+            tok = entry.tok or entry.outside
+            if tok is None and entry.reading.by_hf:
+                tok = entry.outside = self._by_hf(entry)
+            elif tok is None:
                 tok = entry.tok = self._made(entry)
             return tok
+
+    def _by_hf(self, entry: _Entry) -> Tokenizer:
+        """With the bounds that can be counted; nothing stops a call of another library."""
+        from ..backends.hf import HFBackend
+        from ..budgets import view_of
+        from ..factory import from_recipe
+        from ..tokenizer import Options
+
+        def whole() -> Tokenizer:
+            options = Options("hf", "hf", _build(), True, 1, self._pool.snapshots or False)
+            made = from_recipe(self._recipe(entry, options, None))
+            for backend in (made.hybrid.encoder, made.hybrid.decoder):
+                if isinstance(backend, HFBackend):
+                    backend.gives_way = True
+            return made
+
+        counted = replace(self._limits.calls, deadline=None, memory=None)
+        tok = view_of(self._pool.outside(entry.file.sha256(), whole), counted)
+        tok.chat_sandbox = self._sandbox
+        return tok
 
     def _made(self, entry: _Entry) -> Tokenizer:
         self._pool.before_making()
@@ -326,47 +354,45 @@ class Tenant:
 
     def _read(self, entry: _Entry) -> Tokenizer:
         from ..factory import from_recipe
-        from ..tokenizer import Options, Recipe
+        from ..tokenizer import Options
 
-        limits = self._limits.calls
         options = Options("core", "core", _build(), False, 1, self._images)
-        load = entry.load
-        if load is None:
-            load = entry.load = entry.reading.load(entry.file, limits)
-        tok = from_recipe(
-            Recipe(
-                entry.file,
-                "tokenizer",
-                options,
-                load,
-                entry.reading.sidecars,
-                entry.reading.chat_template,
-                limits,
-            )
-        )
+        tok = from_recipe(self._recipe(entry, options, self._limits.calls))
         tok.chat_sandbox = self._sandbox
         core = tok.core_backend
         assert core is not None
         entry.image = core.core.image
         return tok
 
+    def _recipe(self, entry: _Entry, options: Options, limits: Limits | None) -> Recipe:
+        from ..tokenizer import Recipe
+
+        reading, load = entry.reading, entry.load
+        if load is None:
+            load = entry.load = reading.load(entry.file, self._limits.calls)
+        return Recipe(
+            entry.file, "tokenizer", options, load, reading.sidecars, reading.chat_template, limits
+        )
+
     def _info(self, entry: _Entry) -> FileInfo:
         info = entry.info
         if info is None:
             tok = self._tokenizer(entry)
             core = tok.core_backend
-            assert core is not None
             reading = entry.reading
             # Templates inside of files: only GGUF has them.
-            inside = tok.format == "gguf" and core.info.get("chat_templates")
+            inside = tok.format == "gguf" and (
+                tok.chat_template if core is None else core.info.get("chat_templates")
+            )
             info = entry.info = FileInfo(
                 digest=entry.file.sha256(),
                 format=tok.format,
                 bytes=len(entry.file),
-                tokens=core.core.about["tokens"],
+                tokens=tok.vocab_size if core is None else core.core.about["tokens"],
                 chat_template=bool(
                     reading.chat_template or reading.sidecars.template_places or inside
                 ),
+                backend=tok.backend.encoder,
             )
         return info
 

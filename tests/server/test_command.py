@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,13 +110,43 @@ def test_tokenizers_are_read_and_kept_and_named(run: Any, folder: Path) -> None:
 
 def test_verify_finds_what_is_damaged(run: Any, folder: Path) -> None:
     digest = run("tokenizers", "add", "builtin:demo")["digest"]
-    assert run("tokenizers", "verify") == {"problems": [], "swept": 0}
+    good = {"problems": [], "removed": 0}
+    assert run("tokenizers", "verify") == good
     path = folder / "files" / digest
     path.chmod(0o600)
     path.write_bytes(b"something else")
-    assert run("tokenizers", "verify", status=1)["problems"] == [f"{digest} is damaged"]
+    for _ in range(2):
+        assert run("tokenizers", "verify", status=1)["problems"] == [f"{digest} is damaged"]
+    assert path.read_bytes() == b"something else"
     run("tokenizers", "add", "builtin:demo")
-    assert run("tokenizers", "verify") == {"problems": [], "swept": 0}
+    assert run("tokenizers", "verify") == good
+
+
+def test_verify_of_no_store_makes_none(run: Any, folder: Path) -> None:
+    assert "there is no store" in run("tokenizers", "verify", status=1)
+    assert not folder.exists()
+
+
+def test_verify_reports_first_and_removes_on_request(
+    run: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("tenants", "add", "acme")
+    run("tokenizers", "add", "builtin:demo")
+    with sqlite3.connect(folder / "records.sqlite") as connection:
+        connection.execute("UPDATE tenants SET disabled = 7")
+    connection.close()
+    orphan = folder / "files" / ("0" * 64)
+    orphan.write_bytes(b"orphan")
+    found = [f"{'0' * 64} has no record", "the record tenants 'acme' is damaged"]
+    assert sorted(run("tokenizers", "verify", status=1)["problems"]) == found
+    assert orphan.exists()
+    assert "tenants 'acme'" in run("tenants", "list", status=1)
+    assert main(["tokenizers", "verify", "--remove", "--store", str(folder)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert (sorted(lines[:2]), lines[2:]) == (found, ["2 problems", "2 removed"])
+    assert run("tokenizers", "verify") == {"problems": [], "removed": 0}
+    assert run("tenants", "list")["tenants"] == []
+    assert len(run("tokenizers", "list")["tokenizers"]) == 1
 
 
 def test_a_running_service_sees_what_the_commands_do(run: Any, folder: Path) -> None:

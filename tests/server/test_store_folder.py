@@ -5,25 +5,26 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pywasmtok import LoadError
+from pywasmtok import LoadError, TokenizerError
 from pywasmtok.server.contract import PUBLIC
-from pywasmtok.server.errors import StoreFailed
+from pywasmtok.server.errors import DamagedRecord, StoreFailed
 from pywasmtok.server.store.database import Database
 from pywasmtok.server.store.files import Damaged
 from pywasmtok.server.store.folder import FolderStore
 from pywasmtok.server.store.reserve import Reserve
+from pywasmtok.server.store.rows import COLUMNS, seal_all
 from pywasmtok.tenants.contract import Usage
 from pywasmtok.tenants.errors import Overloaded, StorageFull
 from server.records import digest, key, tenant, tokenizer
@@ -128,20 +129,59 @@ def test_verify_reads_all_and_says_what_is_wrong(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_no_record_names_is_swept_away(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
-    put(store, SMALL)
-    store.close()
-    orphan = tmp_path / "files" / digest(b"orphan")
-    orphan.write_bytes(b"orphan")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("step", ["commit", "unlink"])
+def test_what_a_kill_leaves(tmp_path: Path, step: str) -> None:
+    """Killed behind the file and before its record, or behind the record and before the file: what
+    was to go goes, and what was to come stays until it is stored again or removed on request."""
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from pywasmtok.server.store.files import Files\n"
+        "from pywasmtok.server.store.folder import FolderStore\n"
+        "from server.records import digest, tokenizer\n"
+        "store = FolderStore(Path(sys.argv[1]))\n"
+        "real = Files.publish\n"
+        "def killed(*given): os._exit(0)\n"
+        "def published(*given): real(*given); os._exit(0)\n"
+        "if sys.argv[2] == 'commit': Files.publish = published\n"
+        "else: Files.remove = killed\n"
+        "store.put_tokenizer(tokenizer('public', b'x'), b'x', 'x')\n"
+        "store.remove_tokenizer('public', digest(b'x'))"
+    )
+    run(code, tmp_path, step)
+    assert (tmp_path / "files" / digest(b"x")).exists()
     abandoned, begun = tmp_path / "files" / ".new-old", tmp_path / "files" / ".new-now"
     for path in (abandoned, begun):
         path.write_bytes(b"half")
     os.utime(abandoned, (1, 1))
-    again = FolderStore(tmp_path)
-    names = sorted(path.name for path in (tmp_path / "files").iterdir())
-    assert names == sorted([".new-now", digest(SMALL)])
-    again.close()
+    store = FolderStore(tmp_path, to_verify=True)
+    assert store.problems() == []
+    store.close()
+    assert (tmp_path / "files" / digest(b"x")).exists()
+    store = FolderStore(tmp_path)
+    left = [".new-now"] if step == "unlink" else [".new-now", digest(b"x")]
+    assert sorted(path.name for path in (tmp_path / "files").iterdir()) == left
+    assert store.problems() == []
+    assert store.remove_problems() == len(left) - 1
+    assert [path.name for path in (tmp_path / "files").iterdir()] == [".new-now"]
+    put(store, b"x")
+    store.close()
+    FolderStore(tmp_path).close()
+    assert (tmp_path / "files" / digest(b"x")).exists()
+
+
+def test_what_was_refused_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FolderStore(tmp_path)
+    for _ in range(2):
+        with pytest.raises(StorageFull):
+            store.put_tokenizer(tokenizer(PUBLIC, SMALL), SMALL, "x", most=0)
+    with monkeypatch.context() as broken:
+        broken.setattr("pywasmtok.server.store.folder._insert", refusing(MemoryError()))
+        with pytest.raises(Overloaded):
+            put(store, SMALL)
+    assert store._database.rows("SELECT * FROM pending") == []
+    assert list((tmp_path / "files").iterdir()) == []
+    store.close()
 
 
 def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -211,11 +251,11 @@ def test_a_forked_child_has_connections_of_its_own(tmp_path: Path) -> None:
     assert run(code, tmp_path) == "['again', 'child', 'parent']"
 
 
-def run(code: str, folder: Path) -> str:
+def run(code: str, folder: Path, *arguments: str) -> str:
     tests = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, str(Path(tests).parent)])}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)],
+        [sys.executable, "-c", code, str(folder), *arguments],
         capture_output=True,
         text=True,
         timeout=120,
@@ -229,7 +269,7 @@ def run(code: str, folder: Path) -> str:
 # What the disk refuses. The process lives, nothing is half done, and it works again afterwards.
 
 
-def refusing(error: OSError) -> Callable[..., Any]:
+def refusing(error: Exception) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
         raise error
 
@@ -267,8 +307,8 @@ def test_a_disk_that_refuses_is_a_typed_error_and_nothing_is_half_done(
 
 def test_a_full_database_is_a_typed_error(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
-    (pages,) = store._database._connection().execute("PRAGMA page_count").fetchone()
-    store._database._connection().execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = store._database.connection().execute("PRAGMA page_count").fetchone()
+    store._database.connection().execute(f"PRAGMA max_page_count = {pages}")
 
     def fill() -> None:
         for number in range(1000):
@@ -277,7 +317,7 @@ def test_a_full_database_is_a_typed_error(tmp_path: Path) -> None:
     with pytest.raises(StorageFull):
         fill()
     kept = len(store.tenants())
-    store._database._connection().execute("PRAGMA max_page_count = 1000000")
+    store._database.connection().execute("PRAGMA max_page_count = 1000000")
     store.put_tenant(tenant("after"))
     assert len(store.tenants()) == kept + 1
     store.close()
@@ -348,7 +388,7 @@ def test_no_descriptors_are_left(tmp_path: Path) -> None:
 def test_a_store_that_may_only_be_read_says_so(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     put(store, SMALL)
-    store._database._connection().execute("PRAGMA query_only = ON")
+    store._database.connection().execute("PRAGMA query_only = ON")
     with pytest.raises(StoreFailed, match="read-only"):
         store.put_tenant(tenant("a"))
     assert bytes(store.open_file(digest(SMALL))) == SMALL
@@ -427,17 +467,246 @@ def test_others_on_the_machine_read_nothing_of_it(tmp_path: Path) -> None:
     assert readable <= {"reserve"}
 
 
-@pytest.mark.parametrize("damage", ["missing", "empty"])
-def test_files_without_their_records_are_kept_and_the_store_does_not_open(
-    tmp_path: Path, damage: str
-) -> None:
-    FolderStore(tmp_path).close()
-    file = tmp_path / "files" / sha256(b"a tokenizer").hexdigest()
-    file.write_bytes(b"a tokenizer")
-    for path in tmp_path.glob("records.sqlite*"):
+# Records that are lost or damaged.
+
+
+def lost(folder: Path, damage: str) -> None:
+    records = folder / "records.sqlite"
+    for path in folder.glob("records.sqlite*"):
         path.unlink()
     if damage == "empty":
-        (tmp_path / "records.sqlite").touch()
-    with pytest.raises(StoreFailed, match="missing or empty"):
-        FolderStore(tmp_path)
-    assert file.read_bytes() == b"a tokenizer"
+        records.touch()
+    elif damage == "no tables":
+        edit(folder, "VACUUM")
+    elif damage == "another program's":
+        edit(folder, "CREATE TABLE tenants (name TEXT)")
+    elif damage == "another version's":
+        edit(folder, "CREATE TABLE tenants (name TEXT)", "PRAGMA user_version = 2")
+    elif damage == "no rows":
+        FolderStore(folder / "other").close()
+        (folder / "other" / "records.sqlite").rename(records)
+
+
+def edit(folder: Path, *statements: str) -> None:
+    connection = sqlite3.connect(folder / "records.sqlite", isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("missing", "missing or empty"),
+        ("empty", "missing or empty"),
+        ("no tables", "does not have the tables"),
+        ("another program's", "does not have the tables"),
+        ("another version's", "does not have the tables"),
+        ("no rows", "names none of the 1 files"),
+    ],
+)
+def test_files_without_their_records_are_kept_and_the_store_does_not_open(
+    tmp_path: Path, damage: str, said: str
+) -> None:
+    store = FolderStore(tmp_path)
+    put(store, SMALL)
+    store.close()
+    lost(tmp_path, damage)
+    records = tmp_path / "records.sqlite"
+    before = records.read_bytes() if records.exists() else None
+    for _ in range(2):
+        with pytest.raises(StoreFailed, match=said) as refused:
+            FolderStore(tmp_path)
+        assert "Restore records.sqlite from a backup" in str(refused.value)
+    assert (tmp_path / "files" / digest(SMALL)).read_bytes() == SMALL
+    if damage != "no rows":
+        assert (records.read_bytes() if records.exists() else None) == before
+
+
+def test_a_file_without_a_record_beside_others_is_kept_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after a lost write-ahead log, or a backup that is older than the files."""
+    store = FolderStore(tmp_path)
+    put(store, SMALL)
+    store.close()
+    orphan = tmp_path / "files" / digest(b"orphan")
+    orphan.write_bytes(b"orphan")
+    store = FolderStore(tmp_path)
+    assert "1 files have no record" in caplog.text
+    assert store.problems() == [f"{digest(b'orphan')} has no record"]
+    assert orphan.exists()
+    assert store.remove_problems() == 1
+    assert (store.problems(), orphan.exists()) == ([], False)
+    store.close()
+
+
+EDITS = {
+    "tenants": "UPDATE tenants SET disabled = 1",
+    "keys": "UPDATE keys SET tenant = NULL WHERE id = 'k'",
+    "tokenizers": 'UPDATE tokenizers SET options = \'{"chat_template": "x"}\'',
+    "aliases": "UPDATE aliases SET alias = 'other'",
+    "usage": "UPDATE usage SET tokens = 'many'",
+    "secrets": "UPDATE secrets SET value = x'00'",
+    "revoked": "UPDATE revoked SET hash = CAST(x'ff61' AS TEXT)",
+}
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Path:
+    """A store with a row in every table."""
+    store = FolderStore(tmp_path)
+    store.put_tenant(tenant("a"))
+    for id, owner in (("k", "a"), ("admin", None), ("old", None)):
+        store.put_key(key(id, owner))
+    store.remove_key("old")
+    put(store, SMALL)
+    store.add_usage("a", Usage(requests=2))
+    store.add_usage("a", Usage(requests=3, seconds=0.5))
+    store.secret("s")
+    store.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize("table", list(EDITS))
+def test_an_edited_record_is_named_and_stops_the_start(full: Path, table: str) -> None:
+    edit(full, "PRAGMA foreign_keys = OFF", EDITS[table])
+    with pytest.raises(DamagedRecord, match=f"the record {table} "):
+        FolderStore(full)
+    store = FolderStore(full, to_verify=True)
+    (problem,) = store.problems()
+    assert problem.startswith(f"the record {table} ")
+    assert store.remove_problems() == 1
+    store.close()
+    assert (full / "files" / digest(SMALL)).exists()
+    # A file without any record is not recognised; this one's record was dropped.
+    if table != "tokenizers":
+        FolderStore(full).close()
+
+
+def test_every_table_with_records_has_checksums(full: Path) -> None:
+    connection = sqlite3.connect(full / "records.sqlite")
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    assert set(EDITS) == set(COLUMNS) == tables & set(COLUMNS)
+    for table, columns in COLUMNS.items():
+        there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        assert there == {*columns, "sum"}
+        assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
+    connection.close()
+
+
+def test_a_running_store_refuses_a_record_that_was_damaged_meanwhile(full: Path) -> None:
+    store = FolderStore(full)
+    edit(full, EDITS["tokenizers"], EDITS["usage"])
+    for call in (
+        store.tokenizers,
+        lambda: store.open_file(digest(SMALL)),
+        lambda: store.usage("a"),
+        lambda: store.add_usage("a", Usage(requests=1)),
+    ):
+        with pytest.raises(DamagedRecord):
+            call()
+    # What is stored anew is good again.
+    put(store, SMALL)
+    assert bytes(store.open_file(digest(SMALL))) == SMALL
+    store.close()
+
+
+def test_a_store_of_before_checksums_opens_and_has_them_from_then_on(full: Path) -> None:
+    columns = [f"ALTER TABLE {table} DROP COLUMN sum" for table in COLUMNS]
+    edit(
+        full,
+        *columns,
+        "ALTER TABLE tokenizers DROP COLUMN backend",
+        "DROP TABLE pending",
+        "PRAGMA user_version = 2",
+    )
+    store = FolderStore(full)
+    assert (store.usage("a"), store.problems()) == (Usage(requests=5, seconds=0.5), [])
+    assert store.was_revoked(key("old", None).hash)
+    store.close()
+    edit(full, EDITS["keys"])
+    with pytest.raises(DamagedRecord, match="keys 'k'"):
+        FolderStore(full)
+
+
+def test_options_that_were_edited_before_there_were_checksums_are_found(full: Path) -> None:
+    edit(full, EDITS["tokenizers"])
+    connection = sqlite3.connect(full / "records.sqlite", isolation_level=None)
+    seal_all(connection)
+    connection.close()
+    store = FolderStore(full, to_verify=True)
+    (problem,) = store.problems()
+    assert "has other options than its digest" in problem
+    store.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_damage_of_the_database_removes_a_file_or_is_an_untyped_error(
+    full: Path, seed: int
+) -> None:
+    randomness = random.Random(seed)
+    records = full / "records.sqlite"
+    whole = records.read_bytes()
+    hints: list[str | None] = []
+    for turn in range(40):
+        for path in full.glob("records.sqlite*"):
+            path.unlink()
+        data = bytearray(whole)
+        if turn % 8 == 0:
+            del data[randomness.randrange(len(data)) :]
+        for _ in range(randomness.choice((1, 1, 8))):
+            if data:
+                data[randomness.randrange(len(data))] ^= 1 << randomness.randrange(8)
+        records.write_bytes(data)
+        for to_verify in (True, False):
+            try:
+                store = FolderStore(full, to_verify=to_verify)
+                try:
+                    store.problems()
+                    store.tokenizers()
+                finally:
+                    store.close()
+            except TokenizerError as error:
+                hints.append(error.hint)
+        assert (full / "files" / digest(SMALL)).exists()
+    assert hints
+    assert None not in hints
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_no_damage_of_the_write_ahead_log_removes_a_file(tmp_path: Path) -> None:
+    """What it loses are the latest records, in any number."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\n"
+        "from pywasmtok.server.store.folder import FolderStore\n"
+        "from server.records import tokenizer\n"
+        "store = FolderStore(Path(sys.argv[1]))\n"
+        "for number in range(20):\n"
+        "    data = b'%d' % number\n"
+        "    store.put_tokenizer(tokenizer('public', data), data, 'model')\n"
+        "os._exit(0)"
+    )
+    run(code, tmp_path)
+    randomness = random.Random(5)
+    kept = {path: path.read_bytes() for path in tmp_path.glob("records.sqlite*")}
+    log = tmp_path / "records.sqlite-wal"
+    found = set()
+    for turn in range(60):
+        for path in tmp_path.glob("records.sqlite*"):
+            path.unlink()
+        data = bytearray(kept[log])
+        if turn % 2:
+            del data[randomness.randrange(len(data)) :]
+        else:
+            data[randomness.randrange(len(data))] ^= 1 << randomness.randrange(8)
+        (tmp_path / "records.sqlite").write_bytes(kept[tmp_path / "records.sqlite"])
+        log.write_bytes(data)
+        try:
+            store = FolderStore(tmp_path)
+            found.add(len(store.tokenizers()))
+            store.close()
+        except StoreFailed:
+            found.add(0)
+        assert len(list((tmp_path / "files").iterdir())) == 20
+    assert len(found) > 5

@@ -357,6 +357,8 @@ class TokenizerInfo(_Answer):
     bytes: int
     tokens: int
     chat_template: bool
+    backend: str
+    """`core`, or `hf`: HuggingFace serves it, without deadlines."""
     aliases: list[str]
     public: bool
     created: float

@@ -186,6 +186,7 @@ def _info(one: Listed, name: str | None = None) -> TokenizerInfo:
         bytes=found.bytes,
         tokens=found.tokens,
         chat_template=found.chat_template,
+        backend=found.backend,
         aliases=list(one.aliases),
         public=one.public,
         created=one.created,

@@ -34,6 +34,7 @@ def _tokenizer_info(served: Served) -> dict[str, Any]:
         "tokenizer_class": stated if isinstance(stated, str) else "PreTrainedTokenizerFast",
         "model_max_length": max_model_len(tok),
         "vocab_size": tok.vocab_size,
+        "backend": served.info.backend,
     }
     for role in _ROLES:
         token = getattr(special, role)
@@ -67,6 +68,7 @@ async def info(request: Request) -> Response:
             "max_client_batch_size": calls.max_batch_items,
             "validation_workers": 1,
             "router": "pywasmtok",
+            "backend": served.info.backend,
             "version": __version__,
             "sha": None,
             "docker_label": None,

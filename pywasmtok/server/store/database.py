@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from ..._locks import ForkSafeLock
 from ..errors import StoreFailed
-from .failures import typed_errors
+from .failures import damaged_database, typed_errors
+from .rows import COLUMNS, seal_all, selected
 
-__all__ = ["Database"]
+__all__ = ["Database", "not_a_store"]
 
 # How long a writer waits for other writers. Transactions take milliseconds.
 _BUSY_SECONDS: Final = 10.0
@@ -78,7 +79,21 @@ _MIGRATIONS: Final = (
     """
     CREATE TABLE revoked (hash TEXT PRIMARY KEY) WITHOUT ROWID
     """,
+    # Checksums, which `seal_all` makes; who serves a tokenizer; files on their way in or out.
+    """
+    ALTER TABLE tenants ADD COLUMN sum BLOB;
+    ALTER TABLE keys ADD COLUMN sum BLOB;
+    ALTER TABLE tokenizers ADD COLUMN sum BLOB;
+    ALTER TABLE tokenizers ADD COLUMN backend TEXT NOT NULL DEFAULT 'core';
+    ALTER TABLE aliases ADD COLUMN sum BLOB;
+    ALTER TABLE usage ADD COLUMN sum BLOB;
+    ALTER TABLE secrets ADD COLUMN sum BLOB;
+    ALTER TABLE revoked ADD COLUMN sum BLOB;
+    CREATE TABLE pending (file TEXT PRIMARY KEY, leaving INTEGER NOT NULL) WITHOUT ROWID
+    """,
 )
+_WITH_CHECKSUMS: Final = 3
+_FIRST_TABLES: Final = {"generation"} | (set(COLUMNS) - {"revoked"})
 
 # Connections of a parent process: to close one in its child would be to give up the parent's locks.
 _of_parents: list[Any] = []
@@ -90,7 +105,8 @@ class _Connections(threading.local):
 
 
 class Database:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, may_be_new: bool = True) -> None:
+        """`may_be_new`: tables are made where there are none."""
         self.path = path
         self._local = _Connections()
         self._lock = ForkSafeLock()
@@ -99,11 +115,16 @@ class Database:
         self._closed = False
         with typed_errors():
             _create(path)
-            self._prepare()
+            try:
+                self._recognize(may_be_new=may_be_new)
+                self._prepare()
+            except BaseException:
+                self.close()
+                raise
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with typed_errors():
-            return self._connection().execute(statement, values).fetchall()
+            return self.connection().execute(statement, values).fetchall()
 
     @contextmanager
     def change(self, *, counts: bool = True, durable: bool = True) -> Iterator[sqlite3.Connection]:
@@ -111,7 +132,7 @@ class Database:
         `durable`: it survives that the machine loses its power once this has returned; a process
         that is killed loses nothing in any case."""
         with typed_errors():
-            connection = self._connection()
+            connection = self.connection()
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -137,20 +158,39 @@ class Database:
             for _, connection in connections.values():
                 connection.close()
 
+    def _recognize(self, *, may_be_new: bool) -> None:
+        """Before anything is written: a file that is not a store's stays as it is."""
+        connection = self.connection()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > len(_MIGRATIONS):
+            raise StoreFailed(
+                f"the store has version {version}; this program knows {len(_MIGRATIONS)}",
+                hint="A newer pywasmtok made it: install that one",
+            )
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if not tables >= _FIRST_TABLES if version else tables or not may_be_new:
+            raise not_a_store()
+        found = self.problems()
+        if found:
+            raise damaged_database(found[0])
+
     def _prepare(self) -> None:
-        connection = self._connection()
+        connection = self.connection()
         _into_wal_mode(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version > len(_MIGRATIONS):
-                raise StoreFailed(
-                    f"the store has version {version}; this program knows {len(_MIGRATIONS)}",
-                    hint="A newer pywasmtok made it: install that one",
-                )
-            for script in _MIGRATIONS[version:]:
-                for statement in script.split(";"):
-                    connection.execute(statement)
+            try:
+                for script in _MIGRATIONS[version:]:
+                    for statement in script.split(";"):
+                        connection.execute(statement)
+                _require_columns(connection)
+                if version < _WITH_CHECKSUMS:
+                    seal_all(connection)
+            except sqlite3.OperationalError as error:
+                if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
+                    raise
+                raise not_a_store() from error
             connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
             connection.execute("COMMIT")
         except BaseException:
@@ -158,7 +198,8 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
 
-    def _connection(self) -> sqlite3.Connection:
+    def connection(self) -> sqlite3.Connection:
+        """Of this thread."""
         local = self._local
         if local.connection is not None and local.process == os.getpid():
             if self._closed:
@@ -179,6 +220,7 @@ class Database:
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             connection.execute("PRAGMA foreign_keys = ON")
+            connection.text_factory = _text
             self._open[id(connection)] = threading.current_thread(), connection
         self._local.connection, self._local.process = connection, os.getpid()
         return connection
@@ -188,6 +230,28 @@ class Database:
             if not thread.is_alive():
                 connection.close()
                 del self._open[key]
+
+
+def _text(data: bytes) -> str:
+    """Text of a damaged record need not be UTF-8, and is compared all the same."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def not_a_store() -> StoreFailed:
+    return StoreFailed(
+        "records.sqlite does not have the tables and records of a store",
+        hint="Restore records.sqlite from a backup (docs/store.md); to begin anew, use another"
+        " folder",
+    )
+
+
+def _require_columns(connection: sqlite3.Connection) -> None:
+    """OperationalError: a table or a column is missing."""
+    for table in COLUMNS:
+        connection.execute(f"{selected(table)} LIMIT 0")
+    connection.execute("SELECT file, leaving FROM pending LIMIT 0")
+    if len(connection.execute("SELECT number FROM generation").fetchall()) != 1:
+        raise not_a_store()
 
 
 def _create(path: Path) -> None:

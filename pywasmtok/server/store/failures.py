@@ -13,7 +13,7 @@ from ...errors import TokenizerError
 from ...tenants.errors import Overloaded, StorageFull
 from ..errors import StoreFailed
 
-__all__ = ["typed_errors"]
+__all__ = ["damaged_database", "typed_errors"]
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_ROOM_HERE: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
@@ -34,6 +34,9 @@ def typed_errors() -> Iterator[None]:
     except sqlite3.Error as error:
         _log.error("store: %s (%s)", error, getattr(error, "sqlite_errorname", "no code"))
         raise _of_sqlite(error) from error
+    except UnicodeDecodeError as error:
+        # Of a message of SQLite that quotes the file.
+        raise damaged_database("its schema is no text") from error
     except MemoryError as error:
         raise Overloaded("no memory is left for the store") from error
 
@@ -58,11 +61,16 @@ def _of_sqlite(error: sqlite3.Error) -> TokenizerError:
     if code == sqlite3.SQLITE_READONLY:
         return StoreFailed("the store may only be read: its disk or its files are read-only")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StoreFailed(
-            "the records of the store are damaged",
-            hint="`pywasmtok tokenizers verify` says more; restore the folder from a backup",
-        )
+        return damaged_database(str(error))
     return StoreFailed(f"the store refused: {getattr(error, 'sqlite_errorname', error)}")
+
+
+def damaged_database(what: str) -> StoreFailed:
+    """Of the file as a whole; a single record is a `DamagedRecord`."""
+    return StoreFailed(
+        f"records.sqlite of the store is damaged: {what}",
+        hint="Stop the server and restore records.sqlite from a backup (docs/store.md)",
+    )
 
 
 def _full() -> StorageFull:

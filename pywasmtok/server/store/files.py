@@ -150,10 +150,11 @@ class Files:
     def names(self) -> list[str]:
         return sorted(name for name in os.listdir(self.folder) if is_digest(name))
 
-    def sweep(self, used: Iterable[str]) -> int:
-        """Removes what no record names, and what writers that were killed have left."""
-        orphans = set(self.names()).difference(used)
-        for digest in orphans:
+    def sweep(self, orphans: Iterable[str]) -> int:
+        """Removes these, and what writers that were killed have left; how many of these there
+        were."""
+        found = set(self.names()).intersection(orphans)
+        for digest in found:
             self.remove(digest)
         left = [name for name in os.listdir(self.folder) if name.startswith(_NEW)]
         for name in left:
@@ -161,7 +162,7 @@ class Files:
             with contextlib.suppress(OSError):
                 if time.time() - os.stat(path).st_mtime > _ABANDONED_SECONDS and is_abandoned(path):
                     os.unlink(path)
-        return len(orphans)
+        return len(found)
 
 
 def _damaged(digest: str) -> Damaged:

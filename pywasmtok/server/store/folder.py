@@ -5,17 +5,20 @@
     reserve          room for removing something when the disk is full
 
 A file gets and loses its name only within a transaction of the records that writes: so it is there
-for every record that names it, whoever adds and removes at the same time. Killed in between, a
-process leaves at most a file that no record names; the next one removes it.
+for every record that names it, whoever adds and removes at the same time. Files on their way in or
+out are in the table `pending`. What a process that was killed had begun to remove, the next one
+removes. Any other file without a record stays: it may be the record that is lost, with the end of
+the write-ahead log.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,17 +26,21 @@ from typing import Any
 from ...errors import LoadError, TokenizerError
 from ...sources.lazy import LazyFile
 from ...tenants.contract import FileInfo, Usage
+from ...tenants.errors import StorageFull
 from ...tenants.limits import TenantLimits
+from ...tenants.options import digest_of
 from ..contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord, TokenizerRecord
-from ..errors import Conflict, StoreFailed
+from ..errors import Conflict, DamagedRecord, StoreFailed
 from ..limits import limits_from, limits_of
 from ..names import is_digest
-from .database import Database
+from .database import Database, not_a_store
 from .failures import typed_errors
 from .files import Files
 from .reserve import Reserve
+from .rows import COLUMNS, checked, damaged, drop_damaged, put, selected
 from .rules import (
     Changes,
+    added,
     check_names,
     check_record,
     check_room,
@@ -44,64 +51,68 @@ from .rules import (
 
 __all__ = ["FolderStore"]
 
-_TOKENIZER = "tenant, digest, format, bytes, tokens, chat_template, options, created"
+_log = logging.getLogger("pywasmtok")
 
 
 class FolderStore(Changes):
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, to_verify: bool = False) -> None:
+        """`to_verify`: also one with damaged records, and nothing is removed."""
         super().__init__()
         self.folder = folder
+        records = folder / "records.sqlite"
         with typed_errors():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._files = Files(folder)
-            _refuse_lost_records(folder / "records.sqlite", self._files.folder)
-        self._database = Database(folder / "records.sqlite")
+            has_files = bool(self._files.names())
+            if has_files and not (records.exists() and records.stat().st_size):
+                raise StoreFailed(
+                    "records.sqlite of the store is missing or empty, and files of tokenizers are"
+                    " there",
+                    hint="Restore records.sqlite from a backup; to begin anew, use another folder",
+                )
+        self._database = Database(records, may_be_new=not has_files)
         self._reserve = Reserve(folder / "reserve")
-        self.sweep()
+        if not to_verify:
+            try:
+                self._require_sound()
+                self.sweep()
+            except BaseException:
+                self.close()
+                raise
 
     def generation(self) -> int:
-        return int(self._database.rows("SELECT number FROM generation")[0][0])
+        found = self._database.rows("SELECT number FROM generation")
+        if len(found) != 1 or not isinstance(found[0][0], int):
+            raise not_a_store()
+        return int(found[0][0])
 
     def tenants(self) -> list[TenantRecord]:
-        found = self._database.rows(
-            "SELECT name, limits, created, disabled FROM tenants ORDER BY name"
-        )
         return [
             TenantRecord(name, _limits(limits), created, bool(disabled))
-            for name, limits, created, disabled in found
+            for name, limits, created, disabled in self._rows("tenants", "ORDER BY name")
         ]
 
     def put_tenant(self, record: TenantRecord) -> None:
         check_record(record)
         limits = json.dumps(limits_of(record.limits))
+        row = (record.name, limits, record.created, record.disabled)
         with self._database.change() as connection:
-            connection.execute(
-                "INSERT INTO tenants VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-                " limits = excluded.limits, created = excluded.created,"
-                " disabled = excluded.disabled",
-                (record.name, limits, record.created, record.disabled),
-            )
+            put(connection, "tenants", row)
         self._changed()
 
     def remove_tenant(self, name: str) -> None:
-        def remove() -> list[tuple[str]]:
+        def remove() -> list[str]:
             with self._database.change() as connection:
                 if not connection.execute("DELETE FROM tenants WHERE name = ?", (name,)).rowcount:
                     raise no_such_tenant(name)
                 connection.execute("DELETE FROM usage WHERE tenant = ?", (name,))
-                return connection.execute(
-                    "DELETE FROM tokenizers WHERE tenant = ? RETURNING file", (name,)
-                ).fetchall()
+                return _take_out(connection, "tenant = ?", (name,))
 
-        files = self._reserve.spend(remove)
-        self._remove_unused(file for (file,) in files)
+        self._remove_unused(self._reserve.spend(remove))
         self._changed()
 
     def keys(self) -> list[KeyRecord]:
-        found = self._database.rows(
-            "SELECT id, hash, tenant, created, expires FROM keys ORDER BY id"
-        )
-        return [KeyRecord(*row) for row in found]
+        return [KeyRecord(*row) for row in self._rows("keys", "ORDER BY id")]
 
     def put_key(self, record: KeyRecord) -> None:
         row = (record.id, record.hash, record.tenant, record.created, record.expires)
@@ -109,12 +120,7 @@ class FolderStore(Changes):
             if record.tenant is not None:
                 _require_tenant(connection, record.tenant)
             try:
-                connection.execute(
-                    "INSERT INTO keys VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
-                    " hash = excluded.hash, tenant = excluded.tenant,"
-                    " created = excluded.created, expires = excluded.expires",
-                    row,
-                )
+                put(connection, "keys", row)
             except sqlite3.IntegrityError:
                 raise Conflict("this key is known under another id") from None
         self._changed()
@@ -125,24 +131,18 @@ class FolderStore(Changes):
 
     def _revoke(self, id: str) -> None:
         with self._database.change() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO revoked"
-                " SELECT hash FROM keys WHERE id = ? AND tenant IS NULL",
-                (id,),
-            )
+            found = connection.execute(
+                "SELECT hash FROM keys WHERE id = ? AND tenant IS NULL", (id,)
+            ).fetchall()
+            for row in found:
+                put(connection, "revoked", row)
             connection.execute("DELETE FROM keys WHERE id = ?", (id,))
 
     def was_revoked(self, hash: str) -> bool:
-        return bool(self._database.rows("SELECT 1 FROM revoked WHERE hash = ?", (hash,)))
+        return bool(self._rows("revoked", "WHERE hash = ?", (hash,)))
 
     def tokenizers(self, tenant: str | None = None) -> list[TokenizerRecord]:
-        statement = f"SELECT {_TOKENIZER} FROM tokenizers"
-        found = (
-            self._database.rows(f"{statement} ORDER BY tenant, digest")
-            if tenant is None
-            else self._database.rows(f"{statement} WHERE tenant = ? ORDER BY digest", (tenant,))
-        )
-        return [_tokenizer(row) for row in found]
+        return [_tokenizer(row) for row in self._of(tenant, "tokenizers", "digest")]
 
     def put_tokenizer(
         self,
@@ -160,6 +160,8 @@ class FolderStore(Changes):
             stack.enter_context(typed_errors())
             # The slow part comes before other writers have to wait.
             written = None if data is None else stack.enter_context(self._files.written(data))
+            if written is not None:
+                stack.enter_context(self._expected(written.digest))
             connection = stack.enter_context(self._database.change())
             if record.tenant != PUBLIC:
                 _require_tenant(connection, record.tenant)
@@ -172,26 +174,28 @@ class FolderStore(Changes):
             if written is not None:
                 self._files.publish(written)
             _insert(connection, record, file)
+            connection.execute("DELETE FROM pending WHERE file = ?", (file,))
             if alias is not None:
                 _point(connection, record.tenant, alias, record.info.digest)
         self._changed()
 
     def remove_tokenizer(self, tenant: str, digest: str) -> None:
-        statement = "DELETE FROM tokenizers WHERE tenant = ? AND digest = ? RETURNING file"
-        files = self._reserve.spend(partial(self._change, statement, (tenant, digest)))
+        def remove() -> list[str]:
+            with self._database.change() as connection:
+                return _take_out(connection, "tenant = ? AND digest = ?", (tenant, digest))
+
+        files = self._reserve.spend(remove)
         if not files:
             raise no_such_tokenizer(digest)
-        self._remove_unused(file for (file,) in files)
+        self._remove_unused(files)
         self._changed()
 
     def open_file(self, digest: str) -> bytes | LazyFile:
         while True:
-            found = self._database.rows(
-                "SELECT file FROM tokenizers WHERE digest = ? LIMIT 1", (digest,)
-            )
+            found = self._rows("tokenizers", "WHERE digest = ? LIMIT 1", (digest,))
             if not found:
                 raise KeyError(digest)
-            (file,) = found[0]
+            file = found[0][COLUMNS["tokenizers"].index("file")]
             with typed_errors():
                 try:
                     return self._files.open(file, partial(self._put_aside, file))
@@ -199,13 +203,7 @@ class FolderStore(Changes):
                     self._require_gone(digest)
 
     def aliases(self, tenant: str | None = None) -> list[AliasRecord]:
-        statement = "SELECT tenant, alias, digest FROM aliases"
-        found = (
-            self._database.rows(f"{statement} ORDER BY tenant, alias")
-            if tenant is None
-            else self._database.rows(f"{statement} WHERE tenant = ? ORDER BY alias", (tenant,))
-        )
-        return [AliasRecord(*row) for row in found]
+        return [AliasRecord(*row) for row in self._of(tenant, "aliases", "alias")]
 
     def put_alias(self, record: AliasRecord) -> None:
         check_record(record)
@@ -227,47 +225,28 @@ class FolderStore(Changes):
         self._changed()
 
     def add_usage(self, tenant: str, usage: Usage) -> None:
-        row = (
-            tenant,
-            usage.requests,
-            usage.refused,
-            usage.failed,
-            usage.text_bytes,
-            usage.tokens,
-            usage.seconds,
-        )
         with self._database.change(counts=False, durable=False) as connection:
             # Of a tenant that was removed meanwhile, nobody asks any more.
             if tenant == PUBLIC or _has_tenant(connection, tenant):
-                connection.execute(
-                    "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-                    " requests = requests + excluded.requests,"
-                    " refused = refused + excluded.refused,"
-                    " failed = failed + excluded.failed,"
-                    " text_bytes = text_bytes + excluded.text_bytes,"
-                    " tokens = tokens + excluded.tokens, seconds = seconds + excluded.seconds",
-                    row,
-                )
+                one = added(self.usage(tenant), usage)
+                sums = one.requests, one.refused, one.failed, one.text_bytes, one.tokens
+                put(connection, "usage", (tenant, *sums, one.seconds))
 
     def usage(self, tenant: str) -> Usage:
-        found = self._database.rows(
-            "SELECT requests, refused, failed, text_bytes, tokens, seconds FROM usage"
-            " WHERE tenant = ?",
-            (tenant,),
-        )
-        return Usage(*found[0]) if found else Usage()
+        found = self._rows("usage", "WHERE tenant = ?", (tenant,))
+        return Usage(*found[0][1:]) if found else Usage()
 
     def secret(self, name: str) -> bytes:
-        known = self._database.rows("SELECT value FROM secrets WHERE name = ?", (name,))
-        if not known:
-            with self._database.change(counts=False) as connection:
-                # Another process may have been first: its one stays.
-                connection.execute(
-                    "INSERT INTO secrets VALUES (?, ?) ON CONFLICT DO NOTHING",
-                    (name, os.urandom(32)),
-                )
-            known = self._database.rows("SELECT value FROM secrets WHERE name = ?", (name,))
-        return bytes(known[0][0])
+        known = self._rows("secrets", "WHERE name = ?", (name,))
+        if known:
+            return bytes(known[0][1])
+        with self._database.change(counts=False) as connection:
+            # Another process may have been first: its one stays.
+            known = self._rows("secrets", "WHERE name = ?", (name,))
+            value = bytes(known[0][1]) if known else os.urandom(32)
+            if not known:
+                put(connection, "secrets", (name, value))
+        return value
 
     def close(self) -> None:
         self._database.close()
@@ -275,24 +254,98 @@ class FolderStore(Changes):
     # Housekeeping.
 
     def sweep(self) -> int:
-        """Removes files that no record names; how many they were."""
-        with self._database.change(counts=False) as connection:
-            used = {file for (file,) in connection.execute("SELECT DISTINCT file FROM tokenizers")}
-            return self._files.sweep(used)
+        """Removes what processes that were killed had begun to remove; how many files it was."""
+        with self._database.change(counts=False, durable=False) as connection:
+            leaving = _files_in(connection, "pending WHERE leaving")
+            removed = self._files.sweep(leaving - _files_in(connection, "tokenizers"))
+            if leaving:
+                connection.execute("DELETE FROM pending WHERE leaving")
+            return removed
 
     def problems(self) -> list[str]:
-        """What is wrong with records and files, each read whole. Damaged files are put aside."""
-        found = self._database.problems()
-        for (file,) in self._database.rows("SELECT DISTINCT file FROM tokenizers ORDER BY file"):
-            with typed_errors():
+        """What is wrong with records and files, each read whole. Nothing is changed."""
+        with typed_errors():
+            files = self._files.names()
+            connection = self._database.connection()
+            named = _files_in(connection, "tokenizers")
+            found = [*self._database.problems()]
+            found += [f"the record {name} is damaged" for name in damaged(connection)]
+            found += self._wrong_options()
+            for file in sorted(named):
                 try:
-                    damaged = self._files.is_damaged(file)
+                    if self._files.is_damaged(file):
+                        found.append(f"{file} is damaged")
                 except FileNotFoundError:
-                    damaged = False
                     found.append(f"{file} is missing")
-            if damaged and self._put_aside(file):
-                found.append(f"{file} is damaged")
+            nameless = set(files) - named - _files_in(connection, "pending")
+            # Those that were removed meanwhile had their record.
+            nameless &= set(self._files.names())
+            found += [f"{file} has no record" for file in sorted(nameless)]
         return found
+
+    def remove_problems(self) -> int:
+        """Drops damaged records, puts damaged files aside, removes files without a record."""
+        with self._database.change() as connection:
+            used = _files_in(connection, "tokenizers")
+            _expect(connection, set(self._files.names()) - used, leaving=True)
+            # The file of a record that is dropped stays until the next time.
+            count = drop_damaged(connection)
+        count += sum(self.put_aside_if_damaged(file) for file in used)
+        return count + self.sweep()
+
+    def put_aside_if_damaged(self, file: str) -> bool:
+        with typed_errors(), contextlib.suppress(FileNotFoundError):
+            return self._files.is_damaged(file) and self._put_aside(file)
+        return False
+
+    def _wrong_options(self) -> list[str]:
+        """A digest is one of the file and of how it is read."""
+        found = []
+        for row in self._database.rows(selected("tokenizers")):
+            try:
+                record = dict(zip(COLUMNS["tokenizers"], checked("tokenizers", row), strict=True))
+                digest = digest_of(record["file"], json.loads(record["options"]))
+            except DamagedRecord:
+                continue
+            except (TokenizerError, ValueError) as error:
+                digest = str(error)
+            if digest != record["digest"]:
+                found.append(
+                    f"the record tokenizers {record['tenant']!a}, {record['digest']!a} has other"
+                    " options than its digest"
+                )
+        return found
+
+    def _require_sound(self) -> None:
+        with typed_errors():
+            connection = self._database.connection()
+            for table in COLUMNS:
+                for row in connection.execute(selected(table)):
+                    checked(table, row)
+            nameless = set(self._files.names()) - _files_in(connection, "pending")
+            if nameless and not _files_in(connection, "tokenizers"):
+                raise StoreFailed(
+                    f"records.sqlite names none of the {len(nameless)} files of tokenizers that"
+                    " are there",
+                    hint="Restore records.sqlite from a backup; if these files are not needed,"
+                    " `pywasmtok tokenizers verify --remove` removes them",
+                )
+            nameless -= _files_in(connection, "tokenizers")
+            if nameless:
+                _log.warning(
+                    "store: %d files have no record, and are kept; `pywasmtok tokenizers verify`"
+                    " names them",
+                    len(nameless),
+                )
+
+    def _rows(self, table: str, rest: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        found = self._database.rows(f"{selected(table)} {rest}", values)
+        return [checked(table, row) for row in found]
+
+    def _of(self, tenant: str | None, table: str, order: str) -> list[tuple[Any, ...]]:
+        if tenant is None:
+            return self._rows(table, f"ORDER BY tenant, {order}")
+        return self._rows(table, f"WHERE tenant = ? ORDER BY {order}", (tenant,))
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
         with self._database.change() as connection:
@@ -318,15 +371,32 @@ class FolderStore(Changes):
                     f"the file of {digest} is missing in the store", hint="Store it once more"
                 )
 
+    @contextlib.contextmanager
+    def _expected(self, file: str) -> Iterator[None]:
+        """A file that comes, or does not."""
+        with self._database.change(counts=False, durable=False) as connection:
+            _expect(connection, [file], leaving=False)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(TokenizerError):
+                self._remove_unused([file])
+            raise
+
     def _remove_unused(self, files: Iterable[str]) -> None:
-        """In a transaction of its own: the records have to be gone first, for good."""
-        with self._database.change(counts=False) as connection:
+        """In a transaction of its own: the records have to be gone first, for good. On a full
+        disk the files go, and the next process forgets them."""
+        with (
+            contextlib.suppress(StorageFull),
+            self._database.change(counts=False, durable=False) as connection,
+        ):
             for file in set(files):
                 used = connection.execute(
                     "SELECT 1 FROM tokenizers WHERE file = ? LIMIT 1", (file,)
                 ).fetchone()
                 if used is None:
                     self._files.remove(file)
+                connection.execute("DELETE FROM pending WHERE file = ?", (file,))
 
 
 def _has_tenant(connection: sqlite3.Connection, name: str) -> bool:
@@ -334,15 +404,27 @@ def _has_tenant(connection: sqlite3.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def _refuse_lost_records(records: Path, files: Path) -> None:
-    """Files without records would all be swept as unused."""
-    if records.exists() and records.stat().st_size:
-        return
-    if any(is_digest(name) for name in os.listdir(files)):
-        raise StoreFailed(
-            f"{records.name} of the store is missing or empty, and files of tokenizers are there",
-            hint="Restore records.sqlite from a backup; to begin anew, use another folder",
-        )
+def _files_in(connection: sqlite3.Connection, rows: str) -> set[str]:
+    """Of a damaged record only what can be the name of a file."""
+    found = connection.execute(f"SELECT DISTINCT file FROM {rows}")
+    return {file for (file,) in found if isinstance(file, str) and is_digest(file)}
+
+
+def _expect(connection: sqlite3.Connection, files: Iterable[str], *, leaving: bool) -> None:
+    """They are on their way in or out, and may be without a record."""
+    rows = [(file, leaving) for file in files]
+    connection.executemany(
+        "INSERT INTO pending VALUES (?, ?) ON CONFLICT DO UPDATE SET leaving = excluded.leaving",
+        rows,
+    )
+
+
+def _take_out(connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[str]:
+    """Removes records; the files that they named."""
+    statement = f"DELETE FROM tokenizers WHERE {where} RETURNING file"
+    files = [file for (file,) in connection.execute(statement, values).fetchall()]
+    _expect(connection, files, leaving=True)
+    return files
 
 
 @lru_cache(maxsize=256)
@@ -386,6 +468,10 @@ def _check_name(connection: sqlite3.Connection, tenant: str, alias: str) -> None
 
 def _insert(connection: sqlite3.Connection, record: TokenizerRecord, file: str) -> None:
     info = record.info
+    known = connection.execute(
+        "SELECT created FROM tokenizers WHERE tenant = ? AND digest = ?",
+        (record.tenant, info.digest),
+    ).fetchone()
     row = (
         record.tenant,
         info.digest,
@@ -395,25 +481,17 @@ def _insert(connection: sqlite3.Connection, record: TokenizerRecord, file: str) 
         info.tokens,
         info.chat_template,
         record.options,
-        record.created,
+        record.created if known is None else known[0],
+        info.backend,
     )
-    connection.execute(
-        "INSERT INTO tokenizers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " file = excluded.file, format = excluded.format, bytes = excluded.bytes,"
-        " tokens = excluded.tokens, chat_template = excluded.chat_template,"
-        " options = excluded.options",
-        row,
-    )
+    put(connection, "tokenizers", row)
 
 
 def _point(connection: sqlite3.Connection, tenant: str, alias: str, digest: str) -> None:
-    connection.execute(
-        "INSERT INTO aliases VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET digest = excluded.digest",
-        (tenant, alias, digest),
-    )
+    put(connection, "aliases", (tenant, alias, digest))
 
 
 def _tokenizer(row: tuple[Any, ...]) -> TokenizerRecord:
-    tenant, digest, form, size, tokens, chat_template, options, created = row
-    info = FileInfo(digest, form, size, tokens, bool(chat_template))
+    tenant, digest, _, form, size, tokens, chat_template, options, created, backend = row
+    info = FileInfo(digest, form, size, tokens, bool(chat_template), backend)
     return TokenizerRecord(tenant, info, options, created)

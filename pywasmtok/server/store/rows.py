@@ -1,0 +1,121 @@
+"""Records as rows with a checksum, so that a damaged one is named and never used.
+
+The checksum is against bad disks and edits by hand. Who may write to the file can also write it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from ..errors import DamagedRecord
+
+__all__ = ["COLUMNS", "checked", "damaged", "drop_damaged", "put", "seal_all", "selected"]
+
+COLUMNS: Final = {
+    "tenants": ("name", "limits", "created", "disabled"),
+    "keys": ("id", "hash", "tenant", "created", "expires"),
+    "tokenizers": (
+        "tenant",
+        "digest",
+        "file",
+        "format",
+        "bytes",
+        "tokens",
+        "chat_template",
+        "options",
+        "created",
+        "backend",
+    ),
+    "aliases": ("tenant", "alias", "digest"),
+    "usage": ("tenant", "requests", "refused", "failed", "text_bytes", "tokens", "seconds"),
+    "secrets": ("name", "value"),
+    "revoked": ("hash",),
+}
+# The columns that a row is found by come first.
+_KEYS: Final = {"tokenizers": 2, "aliases": 2}
+# Of a name in a message.
+_SHOWN: Final = 80
+
+
+def selected(table: str) -> str:
+    """A statement for rows that `checked` takes."""
+    return f"SELECT {', '.join(COLUMNS[table])}, sum FROM {table}"
+
+
+def checked(table: str, row: Sequence[Any]) -> tuple[Any, ...]:
+    """The columns of a row; `DamagedRecord` where they are not those that were written."""
+    columns = tuple(row[:-1])
+    if row[-1] != _checksum(table, columns):
+        raise DamagedRecord(
+            f"the record {_name(table, columns)} in records.sqlite is damaged",
+            hint="Restore records.sqlite from a backup; `pywasmtok tokenizers verify` lists all"
+            " damage, and with --remove drops such records",
+        )
+    return columns
+
+
+def put(connection: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
+    """A new row, or new columns of the one that has its key."""
+    columns = (*COLUMNS[table], "sum")
+    keys = columns[: _KEYS.get(table, 1)]
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns[len(keys) :])
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}",
+        (*row, _checksum(table, row)),
+    )
+
+
+def damaged(connection: sqlite3.Connection) -> list[str]:
+    """The names of all damaged records."""
+    return [_name(table, row) for table, row in _damaged(connection)]
+
+
+def drop_damaged(connection: sqlite3.Connection) -> int:
+    """How many there were. Keys are compared as bytes: they need not be text any more."""
+    found = _damaged(connection)
+    for table, row in found:
+        keys = COLUMNS[table][: _KEYS.get(table, 1)]
+        same = " AND ".join(f"CAST({name} AS BLOB) IS CAST(? AS BLOB)" for name in keys)
+        values = [
+            value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+            for value in row[: len(keys)]
+        ]
+        connection.execute(f"DELETE FROM {table} WHERE {same}", values)
+    return len(found)
+
+
+def seal_all(connection: sqlite3.Connection) -> None:
+    """Gives the rows of an older version their checksums."""
+    for table, rows in _all(connection):
+        for row in rows:
+            put(connection, table, row[:-1])
+
+
+def _damaged(connection: sqlite3.Connection) -> list[tuple[str, tuple[Any, ...]]]:
+    return [
+        (table, tuple(row[:-1]))
+        for table, rows in _all(connection)
+        for row in rows
+        if row[-1] != _checksum(table, row[:-1])
+    ]
+
+
+def _all(connection: sqlite3.Connection) -> Iterator[tuple[str, list[Any]]]:
+    for table in COLUMNS:
+        yield table, connection.execute(selected(table)).fetchall()
+
+
+def _checksum(table: str, row: Sequence[Any]) -> bytes:
+    # SQLite gives numbers back as its columns have them: 1 may be 1.0 then, and True 1.
+    plain = [
+        float(value) if isinstance(value, int) and float(value) == value else value for value in row
+    ]
+    return hashlib.sha256(ascii((table, *plain)).encode()).digest()
+
+
+def _name(table: str, row: Sequence[Any]) -> str:
+    return f"{table} {', '.join(ascii(key)[:_SHOWN] for key in row[: _KEYS.get(table, 1)])}"
