@@ -322,7 +322,8 @@ def _with_the_same_file(
     """Both libraries read the file as it is."""
     data, source, options = recipe.data, recipe.source, recipe.options
     whole = data if isinstance(data, bytes) else data.__bytes__
-    hf = HFBackend(whole, source, _control(recipe.load))
+    any_length = "any_length" in _keys(recipe.load)
+    hf = HFBackend(whole, source, _control(recipe.load), any_length=any_length)
     reason = None if refusal is None else fall_back(hf.load, refusal, source)
     encoder: Backend = hf if core is None or options.encoder == "hf" else core
     decoder: Backend = core if core is not None and options.decoder == "core" else hf

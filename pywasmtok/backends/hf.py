@@ -75,15 +75,18 @@ class HFBackend(Backend):
         data: bytes | Callable[[], bytes],
         source: str | None = None,
         control: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        any_length: bool = False,
     ) -> None:
-        """`data` is a tokenizer.json, or a function that makes one when it is needed; `control` is
-        the load option of that name."""
+        """`data` is a tokenizer.json, or a function that makes one when it is needed; `control` and
+        `any_length` are the load options of these names."""
         self.gives_way = False
         """Whether other threads run during a call: the library keeps the interpreter's lock in all
         calls but those of batches."""
         self._data = data
         self._source = source
         self._control = control
+        self._any_length = any_length
         self._tokenizer: HFTokenizer | None = None
         self._literal: HFTokenizer | None = None
         self._known: frozenset[int] | None = None
@@ -134,9 +137,13 @@ class HFBackend(Backend):
         data = self._data() if callable(self._data) else self._data
         try:
             # It refuses a byte-order mark, which says nothing about what follows.
-            return _call(Factory.from_buffer, data.removeprefix(_BOM))
+            built = _call(Factory.from_buffer, data.removeprefix(_BOM))
         except BackendFailure as error:
             raise _refusal(data, error, self._source) from error.__cause__
+        if self._any_length:
+            built.no_truncation()
+            built.no_padding()
+        return built
 
     def _use(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ..sources.control import control_for_core
 from .literals import literal_text
 from .sources import TemplatePlace
-from .unlimited import without_limits
 
 if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
@@ -33,10 +32,10 @@ _SHAPED: Final = re.compile(r"<\|[\w./:-]{1,64}\|>")
 def encoder_of_chats(tok: Tokenizer, places: Iterable[TemplatePlace]) -> Tokenizer:
     texts = [text for place in places for text in place.templates.values()]
     literals = "\0".join(map(literal_text, texts))
-    encoder = without_limits(tok)
+    encoder = _of_any_length(tok)
     missing = [name for name in _control_tokens(tok, literals) if not _finds(encoder, name)]
     if missing:
-        encoder = without_limits(_configured(tok, missing))
+        encoder = _configured(tok, missing)
         lost = [name for name in missing if not _finds(encoder, name)]
         if lost:
             log.warning("Chats of %s have no token for %s", tok.source, ", ".join(lost))
@@ -76,10 +75,18 @@ def _finds(tok: Tokenizer, name: str) -> bool:
     return number is not None and number in tok.encode(name, add_special_tokens=False).ids
 
 
+def _of_any_length(tok: Tokenizer) -> Tokenizer:
+    """The same file without the truncation and the padding that it states, if it states any."""
+    core = tok.core_backend
+    if tok.format != "tokenizer.json":
+        return tok
+    if core is not None and core.info["truncation"] is None and core.info["padding"] is None:
+        return tok
+    return _loaded_with(tok, {"any_length": True})
+
+
 def _configured(tok: Tokenizer, missing: list[str]) -> Tokenizer:
     """The same file with what transformers adds from the configuration, and with these tokens."""
-    from ..factory import from_recipe
-
     recipe = tok.recipe
     load = json.loads(recipe.load) if recipe.load else {}
     config = load.get("config") or recipe.sidecars.for_core(bos_and_eos=False) or {}
@@ -87,7 +94,15 @@ def _configured(tok: Tokenizer, missing: list[str]) -> Tokenizer:
     known = {token["content"] for token in tokens}
     own = [{"content": name, "special": True} for name in missing if name not in known]
     config = {**config, "added_tokens": [*tokens, *own]}
-    changed = recipe._replace(load=json.dumps({**load, "config": config}).encode())
+    return _loaded_with(tok, {"any_length": True, "config": config})
+
+
+def _loaded_with(tok: Tokenizer, options: Mapping[str, Any]) -> Tokenizer:
+    """The same file, loaded once more with these options beside its own."""
+    from ..factory import from_recipe
+
+    load = json.loads(tok.recipe.load) if tok.recipe.load else {}
+    changed = tok.recipe._replace(load=json.dumps({**load, **options}).encode())
     encoder = from_recipe(changed)
     encoder.chat_sandbox = tok.chat_sandbox
     return encoder

@@ -57,6 +57,10 @@ pub fn read_with_config(bytes: &[u8], options: &Options) -> Result<Definition> {
         config.apply(&mut definition)?;
     }
     definition.control = options.control.clone();
+    if options.any_length {
+        definition.truncation = None;
+        definition.padding = None;
+    }
     Ok(definition)
 }
 

@@ -25,6 +25,8 @@ pub struct Options {
     pub config: Option<Config>,
     /// What configurations beside the file say of control tokens.
     pub control: Control,
+    /// Truncation and padding that the file states are left out.
+    pub any_length: bool,
     pub limits: Limits,
 }
 
