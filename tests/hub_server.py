@@ -1,13 +1,16 @@
-"""As much of the hub as huggingface_hub needs to fetch a repository, on this machine."""
+"""Servers on this machine: as much of the hub as huggingface_hub needs, and plain files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from typing import TypeVar
+
+Server = TypeVar("Server", bound=ThreadingHTTPServer)
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -91,13 +94,49 @@ def _etag(data: bytes) -> str:
     return hashlib.sha1(data).hexdigest()
 
 
+class Files(ThreadingHTTPServer):
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", 0), _FileHandler)
+        self.files = files
+        self.fetched: list[str] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _FileHandler(BaseHTTPRequestHandler):
+    server: Files
+
+    def do_GET(self) -> None:
+        self.server.fetched.append(self.path)
+        data = self.server.files.get(self.path)
+        self.send_response(404 if data is None else 200)
+        self.end_headers()
+        if data is not None:
+            with suppress(ConnectionError):
+                self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def serving(repositories: Mapping[str, Mapping[str, bytes]]) -> AbstractContextManager[Hub]:
+    return _running(Hub(repositories))
+
+
+def serving_files(files: Mapping[str, bytes]) -> AbstractContextManager[Files]:
+    """Each under its path, which begins with a slash."""
+    return _running(Files(files))
+
+
 @contextmanager
-def serving(repositories: Mapping[str, Mapping[str, bytes]]) -> Iterator[Hub]:
-    with Hub(repositories) as hub:
-        thread = Thread(target=hub.serve_forever, daemon=True)
+def _running(server: Server) -> Iterator[Server]:
+    with server:
+        thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield hub
+            yield server
         finally:
-            hub.shutdown()
+            server.shutdown()
             thread.join()
