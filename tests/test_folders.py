@@ -30,6 +30,7 @@ ORDER = (
     "sentencepiece.bpe.model",
     "vocab.json + merges.txt",
     "encoder.json + vocab.bpe",
+    "vocab.txt",
     "rwkv_vocab_v20230424.txt",
     "some.gguf",
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgument, SourceNotFound
 from .builtin import SCHEME, read_builtin
 from .folders import PAIRS, choose
+from .lazy import LazyFile
 from .paths import as_path, beside, exists, printable, read, read_lazily
-from .sidecars import read_sidecars
+from .sidecars import Sidecars, read_sidecars
 from .source import Request, Source, SourceLike
+from .word_pieces import VOCABULARY, with_defaults, word_pieces
 
 if TYPE_CHECKING:
     from .names import Rule
@@ -22,6 +25,9 @@ MOCK = "mock://"
 _URLS = ("http://", "https://")
 
 _DEFAULTS = Request()
+
+# An id, a token as Python writes it, its length.
+_RWKV = re.compile(rb"\d+ b?['\"]")
 
 
 def is_url(source: object) -> bool:
@@ -102,9 +108,12 @@ def _not_found(name: str, request: Request) -> SourceNotFound:
 def _folder(folder: bytes, request: Request) -> Source:
     choice = choose(folder)
     paths = [os.path.join(folder, name) for name in choice.files]
-    found = _pair(paths, request) if len(paths) > 1 else _content(paths[0], request)
+    sidecars = read_sidecars(folder)
+    if len(paths) > 1:
+        found = _pair(paths, request)._replace(sidecars=sidecars)
+    else:
+        found = _alone(paths[0], request, sidecars)
     return found._replace(
-        sidecars=read_sidecars(folder),
         chosen=" + ".join(map(printable, choice.files)),
         passed_over=choice.passed_over,
     )
@@ -116,13 +125,22 @@ def _file(path: bytes, request: Request) -> Source:
         paths = [beside(path, name) for name in pair]
         if os.path.basename(path) in map(os.fsencode, pair) and all(map(exists, paths)):
             return _pair(paths, request)._replace(sidecars=read_sidecars(os.path.dirname(path)))
-    found = _content(path, request)
-    return found._replace(sidecars=read_sidecars(os.path.dirname(path)))
+    return _alone(path, request, read_sidecars(os.path.dirname(path)))
 
 
-def _content(path: bytes, request: Request) -> Source:
+def _alone(path: bytes, request: Request, sidecars: Sidecars) -> Source:
+    """A file that is a tokenizer by itself, or BERT's vocabulary."""
     data, size = read_lazily(path, request.bounds)
-    return Source(data, printable(path), size=size)
+    name = printable(path)
+    if os.path.basename(path) == VOCABULARY.encode() and not _RWKV.match(_start(data)):
+        whole = with_defaults(sidecars)
+        made = word_pieces(bytes(data), whole, name)
+        return Source(made, name, sidecars=whole, size=size, needs_config=True)
+    return Source(data, name, sidecars=sidecars, size=size)
+
+
+def _start(data: bytes | LazyFile) -> bytes:
+    return data[:64] if isinstance(data, bytes) else data.start(64)
 
 
 def _pair(paths: list[bytes], request: Request) -> Source:

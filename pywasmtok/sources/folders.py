@@ -24,7 +24,7 @@ TOKENIZER_FILES = (
 )
 # Vocabulary and merges in two files; the second pair of names is GPT-2's own.
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
-_LAST = ("rwkv_vocab*.txt", "*.gguf")
+_LAST = ("vocab.txt", "rwkv_vocab*.txt", "*.gguf")
 _SIDECARS = ("tokenizer_config.json", "config.json", "special_tokens_map.json", "vocab.json")
 
 _SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")

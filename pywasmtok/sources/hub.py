@@ -26,6 +26,7 @@ _FILE_ENDINGS = (".json", ".model", ".gguf", ".tiktoken", ".txt", ".bpe", ".xz",
 WANTED = [
     *TOKENIZER_FILES,
     *(name for pair in PAIRS for name in pair),
+    "vocab.txt",
     "rwkv_vocab*.txt",
     *FILES,
     *TEMPLATES,
