@@ -76,8 +76,9 @@ def create_tokenizer(
 
     source   a path as str, bytes or Path (its name need not be UTF-8): a file, or a folder, out of
              which the best file is taken. What exists is a path; another str may be the name of a
-             model or an encoding ("gpt-4o", "cl100k_base"), a repository ("org/name"), or
-             `builtin:demo`. Wrap a str in Path to have it taken for a path only.
+             model or an encoding ("gpt-4o", "cl100k_base"), a repository ("org/name",
+             "bert-base-uncased"), or `builtin:demo`. Wrap a str in Path to have it taken for a path
+             only.
              `http://host:port/name` and `https://...` are served by a pywasmtok server, and take
              `limits=Limits(deadline=...)` and `key` only: see docs/client.md
     encoder  "auto": the core, and HuggingFace for what the core refuses; "core": the core or an

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,8 +47,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.secret and self.headers["Authorization"] != f"Bearer {self.server.secret}":
             return self._refuse(401, "RepoNotFound")
         if path[:2] == ["api", "models"]:
-            return self._api("/".join(path[2:4]), path[4:], body=body)
-        return self._file("/".join(path[:2]), path[2:], body=body)
+            return self._api(*self._split(path[2:]), body=body)
+        return self._file(*self._split(path), body=body)
+
+    def _split(self, path: list[str]) -> tuple[str, list[str]]:
+        """The name of a repository, with an owner or without, and what stands behind it."""
+        parts = 1 if path[0] in self.server.repositories else 2
+        return "/".join(path[:parts]), path[parts:]
 
     def _api(self, name: str, rest: list[str], *, body: bool) -> None:
         files = self.server.repositories.get(name)
@@ -69,12 +75,17 @@ class _Handler(BaseHTTPRequestHandler):
         path = "/".join(rest[2:])
         if rest[:1] != ["resolve"] or path not in files:
             return self._refuse(404, "EntryNotFound")
+        data, etag = files[path], _etag(files[path])
+        if body and (part := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"] or "")):
+            data = data[int(part[1]) : int(part[2]) + 1]
+            self.server.fetched.append(f"{path}: {len(data)}")
+            return self._send(data, body=body, etag=etag, status=206)
         if body:
             self.server.fetched.append(path)
-        return self._send(files[path], body=body, etag=_etag(files[path]))
+        return self._send(data, body=body, etag=etag)
 
-    def _send(self, data: bytes, *, body: bool, etag: str | None = None) -> None:
-        self.send_response(200)
+    def _send(self, data: bytes, *, body: bool, etag: str | None = None, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("X-Repo-Commit", COMMIT)
         if etag is not None:

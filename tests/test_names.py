@@ -123,6 +123,7 @@ def without_tiktoken(code: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=True,
+        cwd=Path(__file__).parent.parent,
         env={**os.environ, "no_proxy": "127.0.0.1", **environment},
     )
     return done.stdout.strip()
