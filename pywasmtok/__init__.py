@@ -58,6 +58,14 @@ from .factory import (
     create_tokenizer_from_file,
     create_tokenizer_with_chat_template,
 )
+from .familiar import (
+    ChatMessage,
+    Decoder,
+    Encoder,
+    HuggingFaceTokenizer,
+    MockTokenizer,
+    TiktokenTokenizer,
+)
 from .fitting import Truncated
 from .info import TokenizerInfo, get_tokenizer_info
 from .limits import Limits
@@ -91,18 +99,22 @@ __all__ = [
     "BackendUnavailable",
     "CacheStats",
     "Cancelled",
+    "ChatMessage",
     "Compressed",
     "CoreTrap",
     "DeadlineExceeded",
     "DecodeStream",
+    "Decoder",
     "DocstringParsingException",
     "EmptyFile",
+    "Encoder",
     "Encoding",
     "EncodingBatch",
     "GitLfsPointer",
     "Held",
     "HostError",
     "HostUnsupported",
+    "HuggingFaceTokenizer",
     "InputTooLarge",
     "InvalidArgument",
     "InvalidFile",
@@ -113,6 +125,7 @@ __all__ = [
     "LoadError",
     "Matched",
     "MemoryLimit",
+    "MockTokenizer",
     "NoTokenizerInFile",
     "NotATokenizer",
     "PrefixCache",
@@ -132,6 +145,7 @@ __all__ = [
     "TemplateRuntimeError",
     "TemplateSyntaxError",
     "Text",
+    "TiktokenTokenizer",
     "TokenSpan",
     "Tokenizer",
     "TokenizerClosed",

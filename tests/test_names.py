@@ -33,9 +33,35 @@ def source_of(name: str, **request: object) -> str | None:
     return None if rule is None else rule.source
 
 
+OF_OTHERS = ("turbo", "codex", "edit", "*-davinci-edit-*", "code-davinci-*", "code-cushman-*")
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("turbo", "cl100k_base"),
+        ("gpt-3.5-turbo-16k", "cl100k_base"),
+        ("codex", "p50k_base"),
+        ("code-davinci-003", "p50k_base"),
+        ("code-cushman-003", "p50k_base"),
+        ("edit", "p50k_edit"),
+        ("text-davinci-edit-002", "p50k_edit"),
+        ("code-davinci-edit-002", "p50k_edit"),
+        ("text-davinci-003", "p50k_base"),
+        ("davinci", "r50k_base"),
+    ],
+)
+def test_names_that_other_routers_take(name: str, encoding: str) -> None:
+    assert source_of(name) == encoding
+
+
 def test_the_table_says_what_tiktoken_says() -> None:
     model = pytest.importorskip("tiktoken.model")
     table = dict(builtin_table().rules)
+    more = {name: source for name, source in table.items() if name in OF_OTHERS}
+    assert list(table)[-len(OF_OTHERS) :] == list(more) == list(OF_OTHERS)
+    for name in more:
+        del table[name]
     exact = {name: table[name] for name in table if "*" not in name}
     assert exact == model.MODEL_TO_ENCODING
     prefixes = {name.removesuffix("*"): table[name] for name in table if "*" in name}
