@@ -145,7 +145,7 @@ def _facts(found: Source) -> dict[str, Any]:
         "format": verdict["format"],
         "reason": verdict["reason"],
         "size": len(found.data) if found.size is None else found.size,
-        "sha256": sha256(bytes(found.data)).hexdigest(),
+        "sha256": found.sha256 or sha256(bytes(found.data)).hexdigest(),
         "chosen": found.chosen,
         "passed_over": found.passed_over,
         "sidecars": found.sidecars.files,

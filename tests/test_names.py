@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -270,6 +271,15 @@ def test_what_is_downloaded_is_not_believed(
         assert server.fetched == [PUBLISHED["o200k_base"]]
     assert [path.name for path in tmp_path.iterdir()] == [kept.name]
     assert kept.read_bytes() == b"damaged"
+
+
+def test_a_server_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv(ENDPOINT, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(pywasmtok.DeadlineExceeded):
+            pywasmtok.create_tokenizer("gpt-4o", limits=pywasmtok.Limits(deadline=0.2))
 
 
 def test_a_mirror_is_an_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 from pathlib import Path
@@ -126,7 +127,8 @@ def test_what_is_said_about_it(tmp_path: Path) -> None:
     make(tmp_path, *CASES["cased"])
     info = pywasmtok.get_tokenizer_info(tmp_path)
     assert (info.chosen, info.sidecars, info.encoder) == ("vocab.txt", (CONFIG,), "core")
-    assert info.size == (tmp_path / "vocab.txt").stat().st_size
+    data = (tmp_path / "vocab.txt").read_bytes()
+    assert (info.size, info.sha256) == (len(data), hashlib.sha256(data).hexdigest())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ..errors import AmbiguousDirectory, BackendUnavailable, InvalidArgument, SourceNotFound
@@ -143,8 +144,9 @@ def _alone(path: bytes, request: Request, sidecars: Sidecars) -> Source:
     name = printable(path)
     if os.path.basename(path) == VOCABULARY.encode() and not _RWKV.match(_start(data)):
         whole = with_defaults(sidecars)
+        digest = sha256(data).hexdigest() if isinstance(data, bytes) else data.sha256()
         made = word_pieces(bytes(data), whole, name)
-        return Source(made, name, sidecars=whole, size=size, needs_config=True)
+        return Source(made, name, sidecars=whole, size=size, sha256=digest, needs_config=True)
     return Source(data, name, sidecars=sidecars, size=size)
 
 

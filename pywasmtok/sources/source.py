@@ -91,6 +91,8 @@ class Source(NamedTuple):
     """What else could have been taken, and why it was not."""
     size: int | None = None
     """Bytes of the whole file, where only its beginning was read."""
+    sha256: str | None = None
+    """Of the file, where `data` was made of it."""
     needs_config: bool = False
     """The file is nothing without the configurations beside it: their tokens are always added."""
 
