@@ -145,6 +145,8 @@ def test_a_private_repository(hub: Hub, tmp_path: Path) -> None:
     assert ask(hub, tmp_path, "'org/name'").startswith("SourceNotFound")
     answer = ask(hub, tmp_path, "'org/name', token='hf_secret'")
     assert answer == "org/name/tokenizer.json <s> <s> Hello"
+    answer = ask(hub, tmp_path, "'org/gguf', token='hf_secret'")
+    assert answer == "org/gguf/Model-Q4_K_M.gguf <s> <s> Hello"
 
 
 def test_a_name_without_an_owner(hub: Hub, tmp_path: Path) -> None:
@@ -217,6 +219,8 @@ def test_what_exists_is_no_repository(tmp_path: Path, monkeypatch: pytest.Monkey
         ("o/n", True),
         ("bert-base-uncased", True),
         ("tokenizer.json", False),
+        ("two--dashes", False),
+        ("two..dots", False),
         ("name/", False),
         ("a/b/c", False),
         ("./name", False),

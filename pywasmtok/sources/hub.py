@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["fetch", "is_offline", "looks_like_repository"]
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_-])?"
-_REPOSITORY = re.compile(rf"(?:{_NAME}/)?{_NAME}")
+# Two dashes or dots in a row are in no name; with an owner the library says so.
+_REPOSITORY = re.compile(rf"{_NAME}/{_NAME}|(?!.*(?:--|\.\.)){_NAME}")
 _FILE_ENDINGS = (".json", ".model", ".gguf", ".tiktoken", ".txt", ".bpe", ".xz", ".gz", ".zip")
 
 # Of a *.gguf, which holds the weights too, only the beginning is fetched.
