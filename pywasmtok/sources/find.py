@@ -89,7 +89,9 @@ def _named(name: str, request: Request, rules: tuple[Rule, ...]) -> Source:
         except (BackendUnavailable, SourceNotFound) as error:
             if "/" in name:
                 raise
-            raise _not_found(name, request, f". {error.message}") from error
+            raise _not_found(
+                name, request, f"; as a repository of the hub: {error.message}"
+            ) from error
         except AmbiguousDirectory as error:
             error.source, error.hint = name, "Download one of them and give its path"
             raise
