@@ -59,6 +59,14 @@ from .factory import (
     create_tokenizer_from_file,
     create_tokenizer_with_chat_template,
 )
+from .familiar import (
+    ChatMessage,
+    Decoder,
+    Encoder,
+    HuggingFaceTokenizer,
+    MockTokenizer,
+    TiktokenTokenizer,
+)
 from .fitting import Truncated
 from .info import TokenizerInfo, get_tokenizer_info
 from .limits import Limits
@@ -92,12 +100,15 @@ __all__ = [
     "BackendUnavailable",
     "CacheStats",
     "Cancelled",
+    "ChatMessage",
     "Compressed",
     "CoreTrap",
     "DeadlineExceeded",
     "DecodeStream",
+    "Decoder",
     "DocstringParsingException",
     "EmptyFile",
+    "Encoder",
     "Encoding",
     "EncodingBatch",
     "GitLfsPointer",
@@ -105,6 +116,7 @@ __all__ = [
     "HostError",
     "HostLimit",
     "HostUnsupported",
+    "HuggingFaceTokenizer",
     "InputTooLarge",
     "InvalidArgument",
     "InvalidFile",
@@ -115,6 +127,7 @@ __all__ = [
     "LoadError",
     "Matched",
     "MemoryLimit",
+    "MockTokenizer",
     "NoTokenizerInFile",
     "NotATokenizer",
     "PrefixCache",
@@ -134,6 +147,7 @@ __all__ = [
     "TemplateRuntimeError",
     "TemplateSyntaxError",
     "Text",
+    "TiktokenTokenizer",
     "TokenSpan",
     "Tokenizer",
     "TokenizerClosed",

@@ -18,6 +18,15 @@ __all__ = ["collectors_for"]
 # Formats of rank files; everything else is HuggingFace's, or the mock.
 _RANKS: Final = frozenset(("tiktoken", "tekken"))
 
+# Of SGLang's; all others encode.
+_OPERATIONS: Final = {
+    "decode": "decode",
+    "decode_batch": "decode",
+    "stream": "decode",
+    "stop": "decode",
+    "load": "factory",
+}
+
 
 def collectors_for(made: Instruments, aliases: tuple[str, ...]) -> tuple[Any, ...]:
     known = {"sglang": _SGLang, "dynamo": _Dynamo}
@@ -53,18 +62,28 @@ class _Names:
 
 
 class _SGLang(_Names):
-    """The names of the document of SGLang's router; their label `tokenizer_type` knows three."""
+    """The names of the document of SGLang's router, and its labels: `tokenizer_type` knows three
+    values, `operation` three, and `error_type` is our kind of an error."""
 
     def collect(self) -> Iterator[Metric]:
         made = self._made
+        for source, name, operation in (
+            (made.encode_seconds, "encode_duration_seconds", "encode"),
+            (made.decode_seconds, "decode_duration_seconds", "decode"),
+            (made.load_seconds, "factory_load_duration_seconds", "factory_load"),
+        ):
+            added = {"operation": operation}
+            yield _histogram(
+                source,
+                f"sgl_tokenizer_{name}",
+                lambda labels, added=added: {**_tokenizer_type(labels), **added},
+            )
         for source, name in (
-            (made.encode_seconds, "encode_duration_seconds"),
-            (made.decode_seconds, "decode_duration_seconds"),
-            (made.load_seconds, "factory_load_duration_seconds"),
             (made.encode_tokens, "tokens_per_encode"),
             (made.encode_characters, "chars_per_encode"),
         ):
             yield _histogram(source, f"sgl_tokenizer_{name}", _tokenizer_type)
+        yield from _errors(made.errors)
         # Their names are no counters' to this library, which would append `_total`.
         yield _total(made.stops, "sgl_tokenizer_stop_sequence_detected")
         yield _total(made.stream_held, "sgl_tokenizer_stream_incomplete_utf8_total")
@@ -120,6 +139,22 @@ def _histogram(source: Any, name: str, relabel: Any) -> Metric:
     for (ending, items), value in sums.items():
         metric.add_sample(name + ending, dict(items), value)
     return metric
+
+
+def _errors(source: Any) -> Iterator[Metric]:
+    """A counter for each of the three operations that SGLang knows."""
+    sums: dict[str, Counter[str]] = {"encode": Counter(), "decode": Counter(), "factory": Counter()}
+    (ours,) = source.collect()
+    for sample in ours.samples:
+        if sample.name.endswith("_total"):
+            operation = _OPERATIONS.get(sample.labels["operation"], "encode")
+            sums[operation][sample.labels["kind"]] += sample.value
+    for operation, kinds in sums.items():
+        name = f"sgl_tokenizer_{operation}_errors"
+        metric = Metric(name, ours.documentation, "counter")
+        for kind, value in kinds.items():
+            metric.add_sample(f"{name}_total", {"error_type": kind}, value)
+        yield metric
 
 
 def _total(source: Any, name: str) -> Metric:

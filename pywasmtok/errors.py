@@ -167,6 +167,14 @@ class NotATokenizer(LoadError):
 class UnknownFormat(LoadError):
     kind = "unknown_format"
 
+    def __init__(self, message: str, **rest: Any) -> None:
+        super().__init__(message, **rest)
+        if self.hint is None:
+            self.hint = (
+                "Known are tokenizer.json, rank files of tiktoken, tekken.json, SentencePiece's "
+                ".model, GGUF, vocab.json with merges.txt, BERT's vocab.txt and RWKV's vocabularies"
+            )
+
 
 class InvalidFile(LoadError):
     kind = "invalid_file"

@@ -81,8 +81,9 @@ def create_tokenizer(
 
     source   a path as str, bytes or Path (its name need not be UTF-8): a file, or a folder, out of
              which the best file is taken. What exists is a path; another str may be the name of a
-             model or an encoding ("gpt-4o", "cl100k_base"), a repository ("org/name"), or
-             `builtin:demo`. Wrap a str in Path to have it taken for a path only.
+             model or an encoding ("gpt-4o", "cl100k_base"), a repository ("org/name",
+             "bert-base-uncased"), or `builtin:demo`. Wrap a str in Path to have it taken for a path
+             only.
              `http://host:port/name` and `https://...` are served by a pywasmtok server, and take
              `limits=Limits(deadline=...)` and `key` only: see docs/client.md
     encoder  "auto": the core, and HuggingFace for what the core refuses; "core": the core or an
@@ -176,17 +177,18 @@ def create_tokenizer_from_file(
 
 
 def create_tokenizer_with_chat_template(
-    source: SourceLike, chat_template: TemplateLike, **options: Any
+    source: SourceLike, chat_template: TemplateLike | None, **options: Any
 ) -> Tokenizer:
     """Like `create_tokenizer`, whose options it takes, with this chat template in place of the
-    model's own: a path, its text, a dict of texts by name, or a function that writes the text."""
+    model's own: a path, its text, a dict of texts by name, or a function that writes the text.
+    None: the model's own."""
     from .chat.sources import ARGUMENT
     from .chat.templates import place_of
 
     place = place_of(ARGUMENT, chat_template)
-    if place is None:
-        raise InvalidArgument("chat_template must be a template, not None")
     tok = create_tokenizer(source, **options)
+    if place is None:
+        return tok
     recipe = tok.recipe._replace(chat_template=place)
     load = json.loads(recipe.load) if recipe.load else {}
     control = control_for_core(recipe.sidecars, place)

@@ -118,7 +118,8 @@ def describe(found: Source, request: Request) -> TokenizerInfo:
         inside = of_gguf(pipeline.pop("chat_templates", ()))
         facts |= _templates(found, () if inside is None else (inside,))
         facts["format"] = pipeline["format"]
-        special = core.special_tokens().completed(found.sidecars, core.token_to_id)
+        special = core.special_tokens().of_format(facts["format"])
+        special = special.completed(found.sidecars, core.token_to_id)
         facts["eos_token_ids"] = special.eos_token_ids
         facts |= _fingerprints(found, load)
         decoder_reason = None
@@ -144,7 +145,7 @@ def _facts(found: Source) -> dict[str, Any]:
         "format": verdict["format"],
         "reason": verdict["reason"],
         "size": len(found.data) if found.size is None else found.size,
-        "sha256": sha256(bytes(found.data)).hexdigest(),
+        "sha256": found.sha256 or sha256(bytes(found.data)).hexdigest(),
         "chosen": found.chosen,
         "passed_over": found.passed_over,
         "sidecars": found.sidecars.files,

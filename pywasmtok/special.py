@@ -16,6 +16,11 @@ ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 # The roles of a file whose tokens end a text: of a turn and of a message to a tool, too.
 _ENDS = ("eos", "eot", "eom")
 
+# What tiktoken calls `eot_token`; and what ends the messages of OpenAI's harmony format.
+_END_OF_TIKTOKEN = "<|endoftext|>"
+_IDS_OF_TIKTOKEN = (50256, 100257, 199999)
+_HARMONY = {"eot": ("<|return|>", 200002), "eom": ("<|call|>", 200012)}
+
 
 @dataclass(frozen=True, slots=True)
 class SpecialTokens:
@@ -66,6 +71,16 @@ class SpecialTokens:
             ids=ids,
             eos_token_ids=_each_once(roles[role][1] for role in _ENDS if role in roles),
         )
+
+    def of_format(self, file_format: str) -> SpecialTokens:
+        """With what the library of a format states: rank files have no roles, and the encodings of
+        tiktoken end a text with `<|endoftext|>`."""
+        number = self.ids.get(_END_OF_TIKTOKEN)
+        if file_format != "tiktoken" or self.eos is not None or number not in _IDS_OF_TIKTOKEN:
+            return self
+        more = {role: item for role, item in _HARMONY.items() if self.ids.get(item[0]) == item[1]}
+        roles = {"eos": (_END_OF_TIKTOKEN, number), **more}
+        return SpecialTokens.from_file(self.ids, roles)
 
     def completed(self, beside: Sidecars, id_of: Callable[[str], int | None]) -> SpecialTokens:
         """With what the configurations beside the file state; the file's own comes first."""

@@ -135,7 +135,8 @@ class Matched:
 
 
 class StopSequenceDecoder:
-    """Made by `Tokenizer.stop_decoder` or by a builder. For one thread at a time.
+    """Made by `Tokenizer.stop_decoder`, by a builder, or of a tokenizer and a config. For one
+    thread at a time.
 
     The stop that ends first wins, and of those the longest; so the answer does not depend on how
     tokens cut the text. Held back is exactly the longest end of the text that may still become a
@@ -147,19 +148,51 @@ class StopSequenceDecoder:
         "notes",
     )
 
+    _streaming: Streaming
+    _config: StopSequenceConfig
+    _document: bytes
+    _first: bytes
+    _report: list[int] | None
+    _node: StopNode
+    _counts: tuple[int, int, int]
+    notes: tuple[str, ...]
+    """What one may not expect of the configuration, in sentences."""
+
     def __init__(
-        self, streaming: Streaming, config: StopSequenceConfig, document: bytes, state: bytes
+        self,
+        tokenizer: Tokenizer,
+        config: StopSequenceConfig | None = None,
+        skip_special_tokens: bool = True,
+        *,
+        prompt_ids: Ids = (),
+        eos_token_ids: Iterable[int] | None = None,
+        byte_runs: str = "exact",
+        unknown_id: str | None = None,
     ) -> None:
+        made = tokenizer.stop_decoder(
+            StopSequenceConfig() if config is None else config,
+            prompt_ids,
+            skip_special_tokens,
+            eos_token_ids=eos_token_ids,
+            byte_runs=byte_runs,
+            unknown_id=unknown_id,
+        )
+        for name in StopSequenceDecoder.__slots__:
+            setattr(self, name, getattr(made, name))
+
+    @classmethod
+    def _of(
+        cls, streaming: Streaming, config: StopSequenceConfig, document: bytes, state: bytes
+    ) -> Self:
+        self = cls.__new__(cls)
         self._streaming = streaming
         self._config = config
         self._document = document
         self._first = state
-        self._report: list[int] | None = None
-        self._node: StopNode
-        self._counts: tuple[int, int, int]
+        self._report = None
         self._stand_at(state)
-        self.notes: tuple[str, ...] = ()
-        """What one may not expect of the configuration, in sentences."""
+        self.notes = ()
+        return self
 
     @classmethod
     def begin(
@@ -169,10 +202,10 @@ class StopSequenceDecoder:
         eos_token_ids: tuple[int, ...],
         context: bytes,
         flags: int,
-    ) -> StopSequenceDecoder:
+    ) -> Self:
         document = config.document(eos_token_ids)
         notes, state = streaming.stop_new(context, document, flags)
-        decoder = cls(streaming, config, document, state)
+        decoder = cls._of(streaming, config, document, state)
         decoder.notes = tuple(json.loads(notes))
         return decoder
 
@@ -188,13 +221,13 @@ class StopSequenceDecoder:
         state: bytes,
         *,
         eos_token_ids: Iterable[int] | None = None,
-    ) -> StopSequenceDecoder:
+    ) -> Self:
         """Goes on where `state()` was taken, with an equal tokenizer and an equal config.
         `reset` goes back to this point."""
         if eos_token_ids is None:
             eos_token_ids = tokenizer.special_tokens.eos_token_ids
         document = config.document(tuple(eos_token_ids))
-        decoder = cls(tokenizer.streaming, config, document, bytes(state))
+        decoder = cls._of(tokenizer.streaming, config, document, bytes(state))
         decoder._advance(b"", False)
         return decoder
 
@@ -266,7 +299,7 @@ class StopSequenceDecoder:
         )
 
     def copy(self) -> Self:
-        other = type(self)(self._streaming, self._config, self._document, self._first)
+        other = self._of(self._streaming, self._config, self._document, self._first)
         other._node, other._counts = self._node, self._counts
         other._report, other.notes = self._report, self.notes
         return other

@@ -25,7 +25,8 @@ class Mark(NamedTuple):
 
 
 class DecodeStream:
-    """Made by `Tokenizer.decode_stream`. For one thread at a time.
+    """Made by `Tokenizer.decode_stream`, or of a tokenizer with the same arguments. For one thread
+    at a time.
 
     All that the steps and the flush give is the text of all ids decoded at once, whatever the ids
     and however they are cut into steps; what went out never changes. A step costs the same at the
@@ -34,19 +35,48 @@ class DecodeStream:
 
     __slots__ = ("_ids", "_node", "_streaming", "_texts")
 
-    def __init__(self, streaming: Streaming, state: bytes, history: bool = False) -> None:
-        self._streaming = streaming
-        self._node: Node = streaming.node(state)
-        self._ids: array[int] | None = array("I") if history else None
-        self._texts: list[str] = []
+    _streaming: Streaming
+    _node: Node
+    _ids: array[int] | None
+    _texts: list[str]
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        prompt_ids: Ids = (),
+        skip_special_tokens: bool = True,
+        *,
+        byte_runs: str = "exact",
+        unknown_id: str | None = None,
+        history: bool = False,
+    ) -> None:
+        made = tokenizer.decode_stream(
+            prompt_ids,
+            skip_special_tokens,
+            byte_runs=byte_runs,
+            unknown_id=unknown_id,
+            history=history,
+        )
+        for name in DecodeStream.__slots__:
+            setattr(self, name, getattr(made, name))
 
     @classmethod
-    def from_state(cls, tokenizer: Tokenizer, state: bytes) -> DecodeStream:
+    def begin(cls, streaming: Streaming, state: bytes, history: bool = False) -> Self:
+        """Where `state` stands."""
+        self = cls.__new__(cls)
+        self._streaming = streaming
+        self._node = streaming.node(state)
+        self._ids = array("I") if history else None
+        self._texts = []
+        return self
+
+    @classmethod
+    def from_state(cls, tokenizer: Tokenizer, state: bytes) -> Self:
         """Goes on where `state()` was taken, in this process or in another."""
         streaming = tokenizer.streaming
         # An empty step is how a state is looked at.
         streaming.stream_step(b"", bytes(state), False)
-        return cls(streaming, bytes(state))
+        return cls.begin(streaming, bytes(state))
 
     def step(self, token_id: int) -> str:
         """The text that is certain now and was not before: often that of this id, "" while a

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .fingerprint import Fingerprints
     from .limits import Limits
     from .sequence import Sequence
+    from .sources import SourceLike
     from .sources.lazy import LazyFile
     from .spans import TokenSpan
     from .special import SpecialTokens
@@ -106,6 +107,13 @@ class Tokenizer(ChatMethods):
         self._fingerprints: Fingerprints | None = None
         # Those that `limited` has made.
         self.views: dict[Limits, Tokenizer] = {}
+
+    @staticmethod
+    def from_file(path: SourceLike, **options: Any) -> Tokenizer:
+        """`create_tokenizer_from_file`, under the name that other libraries give it."""
+        from .factory import create_tokenizer_from_file
+
+        return create_tokenizer_from_file(path, **options)
 
     def encode(
         self,
@@ -321,7 +329,7 @@ class Tokenizer(ChatMethods):
 
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
-        return DecodeStream(streaming, streaming.first(as_bytes(prompt_ids), flags), history)
+        return DecodeStream.begin(streaming, streaming.first(as_bytes(prompt_ids), flags), history)
 
     def stop_decoder(
         self,
@@ -418,7 +426,7 @@ class Tokenizer(ChatMethods):
         """The special tokens that the file, or a configuration beside it, names; never guessed."""
         tokens = self._special_tokens
         if tokens is None:
-            stated = self._backend.special_tokens()
+            stated = self._backend.special_tokens().of_format(self._format)
             tokens = stated.completed(self._recipe.sidecars, self._backend.token_to_id)
             self._special_tokens = tokens
         return tokens

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 os.environ["PYWASMTOK_SNAPSHOTS"] = "off"
+# A name that is no path may be a repository of the hub: no test asks the real one.
+os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
 
 # The processes that xdist starts inherit it.
 PARSED = "PYWASMTOK_TEST_PARSED"

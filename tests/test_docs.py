@@ -65,6 +65,18 @@ def test_the_examples_of_chat_run() -> None:
     assert "SessionStats(calls=2, whole=1" in lines[1]
 
 
+def test_the_examples_for_users_of_other_layers_run() -> None:
+    assert run_examples_of("docs/coming-from-other-layers.md") == [
+        "True True",
+        "['Hello', ' world', ' test', ' token'] ''",
+        "Text(text='Hello')",
+        "Text(text=' world')",
+        "StoppedWithText(text=' ')",
+        "Hello, world!",
+        "user: Hello;",
+    ]
+
+
 def run_examples_of(page: str) -> list[str]:
     example = "\n".join(fenced(page, "python"))
     run = subprocess.run(

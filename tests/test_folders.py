@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import gguf_files
 import pytest
 import small
 
@@ -30,6 +31,7 @@ ORDER = (
     "sentencepiece.bpe.model",
     "vocab.json + merges.txt",
     "encoder.json + vocab.bpe",
+    "vocab.txt",
     "rwkv_vocab_v20230424.txt",
     "some.gguf",
 )
@@ -82,6 +84,52 @@ def test_several_that_could_be_meant(names: tuple[str, ...], tmp_path: Path) -> 
     with pytest.raises(pywasmtok.AmbiguousDirectory, match=names[0]) as caught:
         choose(folder)
     assert caught.value.kind == "ambiguous_directory"
+    with pytest.raises(pywasmtok.AmbiguousDirectory):
+        pywasmtok.create_tokenizer(tmp_path)
+
+
+MODEL = gguf_files.gguf(gguf_files.byte_level(), tail=bytes(64))
+PROJECTOR = gguf_files.gguf({"general.architecture": "clip"}, tail=bytes(64))
+
+
+@pytest.mark.parametrize("others", [("mmproj.gguf",), ("a-mmproj-f16.gguf", "z.gguf")])
+def test_a_gguf_file_without_a_tokenizer_is_passed_over(
+    others: tuple[str, ...], tmp_path: Path
+) -> None:
+    make(tmp_path, "model.gguf", content=MODEL)
+    make(tmp_path, *others, content=PROJECTOR)
+    assert pywasmtok.create_tokenizer(tmp_path).vocab_size == 256
+    info = pywasmtok.get_tokenizer_info(tmp_path)
+    assert info.chosen == "model.gguf"
+    assert info.passed_over == tuple(f"{name}: no tokenizer in it" for name in others)
+
+
+def test_shards_beside_a_projector(tmp_path: Path) -> None:
+    make(tmp_path, "m-00001-of-00002.gguf", content=MODEL)
+    make(tmp_path, "m-00002-of-00002.gguf", "mmproj.gguf", content=PROJECTOR)
+    info = pywasmtok.get_tokenizer_info(tmp_path)
+    assert info.chosen == "m-00001-of-00002.gguf"
+    assert info.passed_over == (
+        "m-00002-of-00002.gguf: a shard without the metadata",
+        "mmproj.gguf: no tokenizer in it",
+    )
+    # The path of a later shard means the file that they make up.
+    tok = pywasmtok.create_tokenizer(tmp_path / "m-00002-of-00002.gguf")
+    assert tok.source == str(tmp_path / "m-00001-of-00002.gguf")
+
+
+def test_a_damaged_gguf_file_may_be_what_is_meant(tmp_path: Path) -> None:
+    make(tmp_path, "model.gguf", content=MODEL)
+    make(tmp_path, "other.gguf", content=POINTER)
+    with pytest.raises(pywasmtok.AmbiguousDirectory):
+        pywasmtok.create_tokenizer(tmp_path)
+
+
+def test_gguf_files_that_all_lack_a_tokenizer(tmp_path: Path) -> None:
+    make(tmp_path, "mmproj.gguf", content=PROJECTOR)
+    with pytest.raises(pywasmtok.NoTokenizerInFile):
+        pywasmtok.create_tokenizer(tmp_path)
+    make(tmp_path, "mmproj-2.gguf", content=PROJECTOR)
     with pytest.raises(pywasmtok.AmbiguousDirectory):
         pywasmtok.create_tokenizer(tmp_path)
 

@@ -209,14 +209,29 @@ def test_the_names_of_the_other_systems(registry: Any) -> None:
     decoder = tok.stop_decoder(StopSequenceConfig((), ("END",)))
     decoder.process_tokens(list(b"aEND"))
     tok.decode_stream().step(0xC3)
+    for wrong in (lambda: tok.encode("\ud800"), lambda: tok.decode([-1])):
+        with pytest.raises(pywasmtok.TokenizerError):
+            wrong()
+    with pytest.raises(pywasmtok.TokenizerError):
+        open_bytes(b"{}")
     value = registry.get_sample_value
     theirs = {"tokenizer_type": "huggingface"}
+    encode = {**theirs, "operation": "encode"}
     prefix = "sgl_tokenizer_"
-    assert value(prefix + "encode_duration_seconds_count", theirs) == 4
-    assert value(prefix + "encode_duration_seconds_count", {"tokenizer_type": "mock"}) == 1
-    assert value(prefix + "encode_duration_seconds_bucket", {**theirs, "le": "+Inf"}) == 4
-    assert value(prefix + "decode_duration_seconds_count", theirs) == 3
-    assert value(prefix + "factory_load_duration_seconds_count", theirs) == 1
+    assert value(prefix + "encode_duration_seconds_count", encode) == 4
+    mocked = {"tokenizer_type": "mock", "operation": "encode"}
+    assert value(prefix + "encode_duration_seconds_count", mocked) == 1
+    assert value(prefix + "encode_duration_seconds_bucket", {**encode, "le": "+Inf"}) == 4
+    decode = {**theirs, "operation": "decode"}
+    assert value(prefix + "decode_duration_seconds_count", decode) == 3
+    load = {**theirs, "operation": "factory_load"}
+    assert value(prefix + "factory_load_duration_seconds_count", load) == 1
+    for name, kind in (
+        ("encode", "invalid_text"),
+        ("decode", "invalid_token"),
+        ("factory", "not_a_tokenizer"),
+    ):
+        assert value(f"{prefix}{name}_errors_total", {"error_type": kind}) == 1
     assert value(prefix + "tokens_per_encode_count", theirs) == 3
     assert value(prefix + "chars_per_encode_sum", theirs) == 33
     assert value(prefix + "stop_sequence_detected") == 1

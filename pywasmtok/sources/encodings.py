@@ -1,23 +1,34 @@
 """The encodings of tiktoken by name: where their rank files are published, and where they are kept.
 
-tiktoken keeps what it has downloaded in a folder, each file under the SHA-1 of its address. What is
-there is used without tiktoken and without a network; what is not, tiktoken itself downloads.
+tiktoken keeps what it has downloaded in a folder, each file under the SHA-1 of its address. That
+folder is read and filled here, too: tiktoken need not be installed.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+from contextlib import suppress
 from hashlib import sha1, sha256
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from ..errors import BackendUnavailable, LoadError, SourceNotFound, TokenizerError
+from ..errors import LoadError, SourceNotFound
 from ..limits import Limits
+from .download import download
 from .paths import exists, read
 from .source import Source
 
-__all__ = ["ENCODINGS", "cache_folder", "read_encoding"]
+__all__ = ["ENCODINGS", "ENDPOINT", "cache_folder", "read_encoding"]
 
-_HOST = "https://openaipublic.blob.core.windows.net/"
+log = logging.getLogger("pywasmtok")
+
+ENDPOINT: Final = "PYWASMTOK_TIKTOKEN_ENDPOINT"
+"""The variable that names a mirror: a server with the same paths."""
+
+_HOST: Final = "https://openaipublic.blob.core.windows.net/"
+
+# Twice the largest one.
+_MOST_BYTES: Final = 8 << 20
 
 
 class Published(NamedTuple):
@@ -65,45 +76,66 @@ def cache_folder() -> str | None:
     return os.path.join(tempfile.gettempdir(), "data-gym-cache")
 
 
-def _kept(published: Published) -> bytes | None:
+def _key(published: Published) -> str:
+    return sha1(published.address.encode()).hexdigest()
+
+
+def _place(published: Published) -> str | None:
     folder = cache_folder()
-    if folder is None:
-        return None
-    path = os.fsencode(os.path.join(folder, sha1(published.address.encode()).hexdigest()))
-    if not exists(path):
+    return folder and os.path.join(folder, _key(published))
+
+
+def _kept(published: Published) -> bytes | None:
+    place = _place(published)
+    if place is None or not exists(os.fsencode(place)):
         return None
     try:
-        data = read(path, Limits()).data
+        data = read(os.fsencode(place), Limits()).data
     except LoadError:
         return None
-    # A damaged one is replaced by tiktoken.
-    return data if sha256(data).hexdigest() == published.sha256 else None
+    # A damaged file is downloaded again.
+    return data if _is_whole(data, published) else None
+
+
+def _is_whole(data: bytes, published: Published) -> bool:
+    return sha256(data).hexdigest() == published.sha256
 
 
 def _downloaded(name: str, published: Published, *, offline: bool) -> bytes:
-    where = cache_folder() or "a folder named by TIKTOKEN_CACHE_DIR"
-    hint = f"Its place is {where}, as {sha1(published.address.encode()).hexdigest()}"
+    place = _place(published)
+    where = place or f"{_key(published)} in a folder that TIKTOKEN_CACHE_DIR names"
+    hint = f"Fetch {published.address} elsewhere and store it as {where}"
     if offline:
         raise SourceNotFound(
             "the rank file is not kept on this machine, and downloading is switched off",
             source=name,
             hint=hint,
         )
-    try:
-        from tiktoken.load import read_file_cached
-    except ImportError as error:
-        raise BackendUnavailable(
-            "the rank file is not kept on this machine, and tiktoken, which downloads it, is not "
-            "installed",
-            source=name,
-            hint=f"Run: pip install tiktoken; or fetch {published.address} yourself. {hint}",
-        ) from error
-    try:
-        data = read_file_cached(published.address, published.sha256)
-    except TokenizerError:
-        raise
-    except Exception as error:
+    mirror = os.environ.get(ENDPOINT)
+    address = published.address
+    if mirror:
+        address = f"{mirror.rstrip('/')}/{address.removeprefix(_HOST)}"
+    data = download(address, _MOST_BYTES, name, f"{hint}; {ENDPOINT} names a mirror")
+    if not _is_whole(data, published):
         raise LoadError(
-            f"tiktoken cannot download {published.address}: {error}", source=name, hint=hint
-        ) from error
-    return bytes(data)
+            f"{address} is not the published file: its SHA-256 is not {published.sha256}",
+            source=name,
+            hint=hint,
+        )
+    if place is not None:
+        _keep(place, data)
+    return data
+
+
+def _keep(place: str, data: bytes) -> None:
+    """Complete or not at all; another process may store the same file."""
+    temporary = f"{place}.{os.urandom(8).hex()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(place) or os.curdir, exist_ok=True)
+        with open(temporary, "xb") as file:
+            file.write(data)
+        os.replace(temporary, place)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        log.warning("Cannot keep %s: %s", place, error.strerror or error)

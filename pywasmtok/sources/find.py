@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidArgument, SourceNotFound
+from ..errors import AmbiguousDirectory, BackendUnavailable, InvalidArgument, SourceNotFound
 from .builtin import SCHEME, read_builtin
-from .folders import PAIRS, choose
+from .folders import PAIRS, choose, first_shard
+from .lazy import LazyFile
 from .paths import as_path, beside, exists, printable, read, read_lazily
-from .sidecars import read_sidecars
+from .sidecars import Sidecars, read_sidecars
 from .source import Request, Source, SourceLike
+from .word_pieces import VOCABULARY, with_defaults, word_pieces
 
 if TYPE_CHECKING:
     from .names import Rule
@@ -22,6 +26,9 @@ MOCK = "mock://"
 _URLS = ("http://", "https://")
 
 _DEFAULTS = Request()
+
+# An id, a token as Python writes it, its length.
+_RWKV = re.compile(rb"\d+ b?['\"]")
 
 
 def is_url(source: object) -> bool:
@@ -55,7 +62,7 @@ def _read(source: SourceLike, request: Request, rules: tuple[Rule, ...]) -> Sour
         )
     path = as_path(source)
     if os.path.isdir(path):
-        return _folder(path, request)
+        return _folder(path, path, request)
     if not isinstance(source, str) or exists(path):
         return _file(path, request)
     return _named(source, request, rules)
@@ -77,13 +84,24 @@ def _named(name: str, request: Request, rules: tuple[Rule, ...]) -> Source:
             return found
         return found._replace(name=f"{name} ({found.name})")
     if looks_like_repository(name):
-        found = _folder(fetch(name, request), request)
+        try:
+            found = _folder(*fetch(name, request), request)
+        except (BackendUnavailable, SourceNotFound) as error:
+            if "/" in name:
+                raise
+            raise _not_found(
+                name, request, f"; as a repository of the hub: {error.message}"
+            ) from error
+        except AmbiguousDirectory as error:
+            error.source, error.hint = name, "Download one of them and give its path"
+            raise
         at = f"@{request.revision}" if request.revision else ""
         return found._replace(name=f"{name}{at}/{found.chosen}")
     raise _not_found(name, request)
 
 
-def _not_found(name: str, request: Request) -> SourceNotFound:
+def _not_found(name: str, request: Request, hub: str = "") -> SourceNotFound:
+    """`hub` is what the hub says about a name that may be a repository, too."""
     from difflib import get_close_matches
 
     from .names import tables
@@ -92,19 +110,22 @@ def _not_found(name: str, request: Request) -> SourceNotFound:
     near = get_close_matches(name, known, 3, 0.75) if os.sep not in name else []
     meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return SourceNotFound(
-        "no such file or folder, and no known name of a model",
+        f"no such file or folder, and no known name of a model{hub}",
         source=printable(os.fsencode(name)),
         hint=f"{meant}Give the path of a tokenizer file or of its folder, the name of a model such "
         "as gpt-4o, a repository of the hub such as org/name, or builtin:demo",
     )
 
 
-def _folder(folder: bytes, request: Request) -> Source:
-    choice = choose(folder)
+def _folder(folder: bytes, configurations: bytes, request: Request) -> Source:
+    choice = choose(folder, request.bounds)
     paths = [os.path.join(folder, name) for name in choice.files]
-    found = _pair(paths, request) if len(paths) > 1 else _content(paths[0], request)
+    sidecars = read_sidecars(configurations)
+    if len(paths) > 1:
+        found = _pair(paths, request)._replace(sidecars=sidecars)
+    else:
+        found = _alone(paths[0], request, sidecars)
     return found._replace(
-        sidecars=read_sidecars(folder),
         chosen=" + ".join(map(printable, choice.files)),
         passed_over=choice.passed_over,
     )
@@ -116,13 +137,23 @@ def _file(path: bytes, request: Request) -> Source:
         paths = [beside(path, name) for name in pair]
         if os.path.basename(path) in map(os.fsencode, pair) and all(map(exists, paths)):
             return _pair(paths, request)._replace(sidecars=read_sidecars(os.path.dirname(path)))
-    found = _content(path, request)
-    return found._replace(sidecars=read_sidecars(os.path.dirname(path)))
+    return _alone(first_shard(path), request, read_sidecars(os.path.dirname(path)))
 
 
-def _content(path: bytes, request: Request) -> Source:
+def _alone(path: bytes, request: Request, sidecars: Sidecars) -> Source:
+    """A file that is a tokenizer by itself, or BERT's vocabulary."""
     data, size = read_lazily(path, request.bounds)
-    return Source(data, printable(path), size=size)
+    name = printable(path)
+    if os.path.basename(path) == VOCABULARY.encode() and not _RWKV.match(_start(data)):
+        whole = with_defaults(sidecars)
+        digest = sha256(data).hexdigest() if isinstance(data, bytes) else data.sha256()
+        made = word_pieces(bytes(data), whole, name)
+        return Source(made, name, sidecars=whole, size=size, sha256=digest, needs_config=True)
+    return Source(data, name, sidecars=sidecars, size=size)
+
+
+def _start(data: bytes | LazyFile) -> bytes:
+    return data[:64] if isinstance(data, bytes) else data.start(64)
 
 
 def _pair(paths: list[bytes], request: Request) -> Source:

@@ -7,10 +7,19 @@ import re
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ..errors import AmbiguousDirectory, NotATokenizer, SourceNotFound
-from .paths import list_folder, printable
+from ..errors import AmbiguousDirectory, NotATokenizer, SourceNotFound, TokenizerError
+from ..limits import Limits
+from .paths import beside, exists, list_folder, printable, read
 
-__all__ = ["PAIRS", "TOKENIZER_FILES", "Choice", "choose"]
+__all__ = [
+    "PAIRS",
+    "TOKENIZER_FILES",
+    "Choice",
+    "choose",
+    "first_shard",
+    "holds_tokenizer",
+    "one_of_each_model",
+]
 
 # Best first. What is a tokenizer.json is read as it is; the others have to be understood.
 TOKENIZER_FILES = (
@@ -24,10 +33,16 @@ TOKENIZER_FILES = (
 )
 # Vocabulary and merges in two files; the second pair of names is GPT-2's own.
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
-_LAST = ("rwkv_vocab*.txt", "*.gguf")
+_LAST = ("vocab.txt", "rwkv_vocab*.txt", "*.gguf")
 _SIDECARS = ("tokenizer_config.json", "config.json", "special_tokens_map.json", "vocab.json")
 
 _SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
+# The names that llama.cpp and those who publish its files give to types of weights.
+_WEIGHTS = re.compile(
+    r"[-._](?:i1-|UD-)?(?:I?Q\d\w*|TQ\d_\d|B?F16|FP16|F32|MXFP4\w*)$", re.IGNORECASE
+)
+# A key without which a GGUF file has no tokenizer.
+_TOKENS_OF_GGUF = b"tokenizer.ggml.tokens"
 
 
 class Choice(NamedTuple):
@@ -36,17 +51,20 @@ class Choice(NamedTuple):
     passed_over: tuple[str, ...]
 
 
-def choose(folder: bytes) -> Choice:
+def choose(folder: bytes, limits: Limits | None = None) -> Choice:
     entries = list_folder(folder)
     names = {os.fsdecode(entry): entry for entry in entries}
     found = [group for group in _candidates(list(names)) if group]
     if not found:
         raise _nothing(folder, names)
     first, *others = found
-    _refuse_several(first, folder)
-    files = first if _is_pair(first) else first[:1]
-    passed = [f"{name}: {files[0]} comes first" for group in others for name in group]
-    passed += [f"{name}: a shard without the metadata" for name in first if name not in files]
+    group = first
+    passed: list[str] = []
+    if len(first) > 1 and first[0].endswith(".gguf"):
+        group, passed = _with_tokenizer(folder, names, first, limits or Limits())
+    _refuse_several(group, folder)
+    files = group if _is_pair(group) else group[:1]
+    passed = [f"{name}: {files[0]} comes first" for group in others for name in group] + passed
     return Choice(tuple(names[name] for name in files), tuple(map(_shown, passed)))
 
 
@@ -61,12 +79,67 @@ def _candidates(names: list[str]) -> list[tuple[str, ...]]:
     return [*map(matching, TOKENIZER_FILES), *pairs, *map(matching, _LAST)]
 
 
+def _with_tokenizer(
+    folder: bytes, names: dict[str, bytes], group: tuple[str, ...], limits: Limits
+) -> tuple[tuple[str, ...], list[str]]:
+    """The GGUF files of a folder that may be meant, and why the others are not. Of shards it is the
+    first one; files without tokens, such as projectors of images, are none."""
+    matches = {name: _SHARD.fullmatch(name) for name in group}
+    headed = {(match[1], match[3]) for match in matches.values() if match and int(match[2]) == 1}
+    passed = {
+        name: "a shard without the metadata"
+        for name, match in matches.items()
+        if match and (match[1], match[3]) in headed and int(match[2]) != 1
+    }
+    rest = [name for name in group if name not in passed]
+    if len(rest) > 1:
+        empty = [n for n in rest if _has_no_tokens(os.path.join(folder, names[n]), limits)]
+        if len(empty) < len(rest):
+            passed |= dict.fromkeys(empty, "no tokenizer in it")
+    kept = tuple(name for name in group if name not in passed)
+    return kept, [f"{name}: {passed[name]}" for name in group if name in passed]
+
+
+def _has_no_tokens(path: bytes, limits: Limits) -> bool:
+    """Whether it is a good GGUF file without them: a damaged one may be what is meant."""
+    try:
+        data = read(path, limits).data
+    except TokenizerError:
+        return False
+    return data.startswith(b"GGUF") and _TOKENS_OF_GGUF not in data
+
+
+def first_shard(path: bytes) -> bytes:
+    """The shard that has the metadata, where `path` is a later one and the first is beside it."""
+    match = _SHARD.fullmatch(os.fsdecode(os.path.basename(path)))
+    if match is None:
+        return path
+    first = beside(path, f"{match[1]}-00001-of-{match[3]}.gguf")
+    return first if exists(first) else path
+
+
+def one_of_each_model(paths: list[str]) -> list[str]:
+    """Of the GGUF files of a repository the first of each model: files whose names differ in the
+    type of the weights have one tokenizer."""
+    models: dict[str, str] = {}
+    for path in sorted(paths):
+        name = path.rpartition("/")[2]
+        shard = _SHARD.fullmatch(name)
+        stem = name.removesuffix(".gguf") if shard is None else shard[1]
+        models.setdefault(_WEIGHTS.sub("", stem).lower(), path)
+    return list(models.values())
+
+
+def holds_tokenizer(folder: bytes) -> bool:
+    return any(_candidates([os.fsdecode(entry) for entry in list_folder(folder)]))
+
+
 def _is_pair(group: tuple[str, ...]) -> bool:
     return group in PAIRS
 
 
 def _refuse_several(group: tuple[str, ...], folder: bytes) -> None:
-    if len(group) == 1 or _is_pair(group) or _are_shards_of_one(group):
+    if len(group) == 1 or _is_pair(group):
         return
     shown = ", ".join(map(_shown, group[:8])) + (", ..." if len(group) > 8 else "")
     raise AmbiguousDirectory(
@@ -74,16 +147,6 @@ def _refuse_several(group: tuple[str, ...], folder: bytes) -> None:
         source=printable(folder),
         hint="Give the path of one of them",
     )
-
-
-def _are_shards_of_one(group: tuple[str, ...]) -> bool:
-    """All of the shards, or only some: the first one, which has the metadata, must be there."""
-    shards = [_SHARD.fullmatch(name) for name in group]
-    if not all(shards):
-        return False
-    models = {(shard[1], shard[3]) for shard in shards if shard}
-    first = shards[0]
-    return len(models) == 1 and first is not None and int(first[2]) == 1
 
 
 def _nothing(folder: bytes, names: dict[str, bytes]) -> NotATokenizer | SourceNotFound:

@@ -91,6 +91,10 @@ class Source(NamedTuple):
     """What else could have been taken, and why it was not."""
     size: int | None = None
     """Bytes of the whole file, where only its beginning was read."""
+    sha256: str | None = None
+    """Of the file, where `data` was made of it."""
+    needs_config: bool = False
+    """The file is nothing without the configurations beside it: their tokens are always added."""
 
     def options(self, request: Request, template: TemplatePlace | None = None) -> bytes:
         """The load options of the core, as JSON; nothing where there is nothing to say."""
@@ -111,7 +115,7 @@ class Source(NamedTuple):
         # What says nothing of files must not keep their snapshots from being found.
         if request.limits is not None and request.limits.for_core() != Limits().for_core():
             options["limits"] = request.limits.for_core()
-        if request.apply_config:
+        if request.apply_config or self.needs_config:
             config = self.sidecars.for_core(bos_and_eos=request.apply_config is True)
             if config is not None:
                 options["config"] = config
