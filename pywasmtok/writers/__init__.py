@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..chat.sources import of_gguf
-from ..conversion import convert
+from ..conversion import about, convert
 from ..errors import InvalidArgument, LoadError, TokenizerError, Unsupported
 from ..sources import Request, SourceLike, read_source
 from . import gguf, ranks
@@ -23,6 +23,7 @@ from .base import Facts, Written, refused
 from .plain import plain, unlike
 
 if TYPE_CHECKING:
+    from .._host import CoreTokenizer
     from ..limits import Limits
     from ..sources import Source
 
@@ -104,11 +105,8 @@ def convert_tokenizer(
         written = Written(document, {})
     else:
         differences = ()
-        try:
+        with about(found.name):
             written = _written(found, data, load, to)
-        except TokenizerError as error:
-            error.source = error.source or found.name
-            raise
     _store(out, written.data)
     return ConvertedTokenizer(
         found.name, out, to, len(written.data), differences, written.read_with
@@ -140,7 +138,9 @@ def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
     whole = _exact(data, load, to)
     if to not in _WRITERS:
         raise _no_sentencepiece(whole)
-    info = _host.load_tokenizer(data, options=load).info()
+    with contextlib.closing(_host.load_tokenizer(data, options=load)) as core:
+        info = core.info()
+        as_text = _as_text(core, info)
     ids = {token["content"]: token["id"] for token in info["added_tokens"]}
     for token in whole["added_tokens"]:
         token["id"] = ids.get(token["content"], token["id"])
@@ -161,9 +161,13 @@ def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
             continue
         expected = expected or plain(whole)
         read = plain(json.loads(back))
-        if not differences and _marks(read) == _marks(expected):
-            return written
         parts = [*differences, *unlike(expected, read)]
+        if not differences and _marks(read) == _marks(expected):
+            again = _host.load_tokenizer(written.data, options=_options(written.read_with))
+            with contextlib.closing(again):
+                if _as_text(again, info) == as_text:
+                    return written
+            parts = ["added_tokens"]
         problem = refused(to, parts[0], f"a {to} file cannot say its {', '.join(parts)}")
     if expected is None:
         raise refused(to, "vocab", f"a {to} file of it cannot be read: {problem}") from problem
@@ -215,6 +219,13 @@ def _no_sentencepiece(whole: dict[str, Any]) -> Unsupported:
 
 def _options(read_with: Mapping[str, Any]) -> bytes:
     return json.dumps(dict(read_with)).encode() if read_with else b""
+
+
+def _as_text(core: CoreTokenizer, info: Mapping[str, Any]) -> list[bytes]:
+    """Names of special tokens with `special="none"`: one in the vocabulary of the model must not be
+    a piece of text."""
+    names = (token["content"] for token in info["added_tokens"] if token["special"])
+    return [core.encode_ids(name, False, True) for name in names]
 
 
 def _marks(document: dict[str, Any]) -> tuple[str, str]:

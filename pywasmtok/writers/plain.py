@@ -70,7 +70,7 @@ def endings(document: dict[str, Any]) -> list[dict[str, Any]]:
 def _added(document: dict[str, Any]) -> list[dict[str, Any]]:
     """Nothing is normalized: it makes no difference whether a token is looked for before or after
     that, unless tokens of both kinds can overlap."""
-    tokens: list[dict[str, Any]] = sorted(document["added_tokens"], key=lambda token: token["id"])
+    tokens: list[dict[str, Any]] = document["added_tokens"]
     if document["normalizer"] is not None or any(t["lstrip"] or t["rstrip"] for t in tokens):
         return tokens
     late = [token["content"] for token in tokens if token["normalized"]]
@@ -112,11 +112,10 @@ def _bpe(model: dict[str, Any], document: dict[str, Any], added: list[Any]) -> d
     cut = document["normalizer"] is None and not any(token["single_word"] for token in added)
     alone = {token["content"] for token in added if counts[token["content"]] == 0}
     alone = {text for text in alone if len(text) > 1 and not _BYTE.fullmatch(text)}
-    if cut or not ignores:
-        ids = set(vocab.values())
-        for token in added:
-            if token["content"] in alone and token["id"] not in ids:
-                vocab.setdefault(token["content"], token["id"])
+    missing = {token["content"]: token["id"] for token in added if token["content"] not in vocab}
+    # Where one has to stay outside, the others' numbers would become its own.
+    if (cut or not ignores) and alone.issuperset(missing):
+        vocab |= missing
     if cut and all(len(text) == 1 or lasts.get(text) or text in alone for text in vocab):
         # A piece that is a token is merged to it anyway.
         model["ignore_merges"] = True
@@ -143,6 +142,10 @@ def _last(text: str, ranks: dict[tuple[str, str], int]) -> tuple[str, ...] | Non
 def unlike(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """Names of the parts in which two plain forms differ, those of the model last."""
     names = "normalizer pre_tokenizer post_processor added_tokens decoder truncation padding"
+    one, other = (
+        {**form, "added_tokens": sorted(form["added_tokens"], key=lambda token: token["id"])}
+        for form in (one, other)
+    )
     found = [name for name in names.split() if one[name] != other[name]]
     first, second = one["model"], other["model"]
     keys = dict.fromkeys((*first, *second))
