@@ -151,28 +151,36 @@ def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
         places[0].templates if places else {},
         json.loads(load or b"{}").get("encoding"),
     )
-    expected: dict[str, Any] | None = None
     problem: TokenizerError | None = None
     for written in _WRITERS[to](whole, facts):
+        options = _options(written.read_with)
         try:
-            back, differences = convert(written.data, _options(written.read_with), None)
+            back, differences = convert(written.data, options, None)
         except TokenizerError as error:
-            problem = error
+            problem = problem or refused(to, "vocab", f"a {to} file of it cannot be read: {error}")
             continue
-        expected = expected or plain(whole)
-        read = plain(json.loads(back))
-        parts = [*differences, *unlike(expected, read)]
-        if not differences and _marks(read) == _marks(expected):
-            again = _host.load_tokenizer(written.data, options=_options(written.read_with))
-            with contextlib.closing(again):
+        parts = [*differences, *_unlike(whole, json.loads(back))]
+        if not parts:
+            with contextlib.closing(_host.load_tokenizer(written.data, options=options)) as again:
                 if _as_text(again, info) == as_text:
                     return written
             parts = ["added_tokens"]
         problem = refused(to, parts[0], f"a {to} file cannot say its {', '.join(parts)}")
-    if expected is None:
-        raise refused(to, "vocab", f"a {to} file of it cannot be read: {problem}") from problem
     assert problem is not None
     raise problem
+
+
+def _unlike(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """The parts in which they do not mean the same. Merges are compared only where all else is
+    alike: it takes as long as all else together."""
+    for merges in (False, True):
+        forms = [plain(document, merges=merges) for document in (one, other)]
+        if _marks(forms[0]) == _marks(forms[1]):
+            return []
+        parts = unlike(*forms) or ["fingerprint"]
+        if not {"model:merges", "model:ignore_merges"}.issuperset(parts):
+            break
+    return parts
 
 
 def _exact(data: bytes, load: bytes, to: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ used, a step that changes nothing. Both sides of a comparison are brought into t
 from __future__ import annotations
 
 import re
-from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -27,7 +26,8 @@ def steps(component: dict[str, Any] | None, inside: str) -> list[dict[str, Any]]
     return found
 
 
-def plain(document: dict[str, Any]) -> dict[str, Any]:
+def plain(document: dict[str, Any], *, merges: bool = True) -> dict[str, Any]:
+    """The form; without `merges`, all but what takes long: merges and `ignore_merges` stay."""
     added = _added(document)
     model = document["model"]
     return {
@@ -35,7 +35,7 @@ def plain(document: dict[str, Any]) -> dict[str, Any]:
         "added_tokens": added,
         "pre_tokenizer": _sequence(cuts(document), "pretokenizers"),
         "post_processor": _sequence(endings(document), "processors"),
-        "model": _bpe(model, document, added) if model["type"] == "BPE" else model,
+        "model": _bpe(model, document, added, merges) if model["type"] == "BPE" else model,
     }
 
 
@@ -61,10 +61,21 @@ def endings(document: dict[str, Any]) -> list[dict[str, Any]]:
     def idle(step: dict[str, Any]) -> bool:
         if step["type"] == "ByteLevel":
             return step["trim_offsets"] is False
-        template = step["type"] == "TemplateProcessing"
-        return bool(template and step["single"] == [_A] and step["pair"] == [_A, _B])
+        return step["type"] == "TemplateProcessing" and _template(step) == ([_A], [_A, _B])
 
-    return [s for s in steps(document["post_processor"], "processors") if not idle(s)]
+    found = [s for s in steps(document["post_processor"], "processors") if not idle(s)]
+    return [_used(step) if step["type"] == "TemplateProcessing" else step for step in found]
+
+
+def _template(step: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    return step["single"], step["pair"]
+
+
+def _used(step: dict[str, Any]) -> dict[str, Any]:
+    """A template without tokens that it names and never adds."""
+    single, pair = _template(step)
+    names = {piece["SpecialToken"]["id"] for piece in single + pair if "SpecialToken" in piece}
+    return {**step, "special_tokens": {n: step["special_tokens"][n] for n in sorted(names)}}
 
 
 def _added(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,34 +99,36 @@ def _overlap(one: str, other: str) -> bool:
     return any(one[-n:] == other[:n] or other[-n:] == one[:n] for n in ends)
 
 
-def _bpe(model: dict[str, Any], document: dict[str, Any], added: list[Any]) -> dict[str, Any]:
+def _bpe(
+    model: dict[str, Any], document: dict[str, Any], added: list[Any], merges: bool
+) -> dict[str, Any]:
     model = {**model}
     vocab = model["vocab"] = dict(model["vocab"])
-    ignores = model["ignore_merges"]
-    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
-        model[affix] = model[affix] or None
+    affixes = ("continuing_subword_prefix", "end_of_word_suffix")
+    model |= {affix: model[affix] or None for affix in affixes}
     if model["byte_fallback"] and sum(map(bool, map(_BYTE.fullmatch, vocab))) == 256:
         # Every character has its bytes, so that nothing is unknown.
         model |= {"unk_token": None, "fuse_unk": False}
-    affixes = model["continuing_subword_prefix"] or model["end_of_word_suffix"]
     pairs = [(left, right) for left, right in model["merges"]]
     fallback = model["byte_fallback"] and any(_BYTE.fullmatch(text) for p in pairs for text in p)
-    if affixes or fallback or len(set(pairs)) < len(pairs):
+    if any(model[affix] for affix in affixes) or fallback or len(set(pairs)) < len(pairs):
         return model
-
-    ranks = {pair: rank for rank, pair in enumerate(pairs)}
-    counts = Counter(left + right for left, right in pairs)
-    lasts = {text: _last(text, ranks) for text in counts}
-    model["merges"] = [list(pair) for pair in pairs if lasts[pair[0] + pair[1]] == pair]
 
     # No piece of text is ever the whole content of an added token, for that was cut out before.
     cut = document["normalizer"] is None and not any(token["single_word"] for token in added)
-    alone = {token["content"] for token in added if counts[token["content"]] == 0}
+    made = {left + right for left, right in pairs}
+    alone = {token["content"] for token in added} - made
     alone = {text for text in alone if len(text) > 1 and not _BYTE.fullmatch(text)}
     missing = {token["content"]: token["id"] for token in added if token["content"] not in vocab}
     # Where one has to stay outside, the others' numbers would become its own.
-    if (cut or not ignores) and alone.issuperset(missing):
+    if (cut or not model["ignore_merges"]) and alone.issuperset(missing):
         vocab |= missing
+    if not merges:
+        return model
+
+    ranks = {pair: rank for rank, pair in enumerate(pairs)}
+    lasts = {text: _last(text, ranks) for text in made}
+    model["merges"] = [list(pair) for pair in pairs if lasts[pair[0] + pair[1]] == pair]
     if cut and all(len(text) == 1 or lasts.get(text) or text in alone for text in vocab):
         # A piece that is a token is merged to it anyway.
         model["ignore_merges"] = True
@@ -140,7 +153,7 @@ def _last(text: str, ranks: dict[tuple[str, str], int]) -> tuple[str, ...] | Non
 
 
 def unlike(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """Names of the parts in which two plain forms differ, those of the model last."""
+    """Names of the parts in which two forms differ, those of the model last."""
     names = "normalizer pre_tokenizer post_processor added_tokens decoder truncation padding"
     one, other = (
         {**form, "added_tokens": sorted(form["added_tokens"], key=lambda token: token["id"])}
