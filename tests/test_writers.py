@@ -167,6 +167,8 @@ def test_merges_that_are_never_used_are_left_out() -> None:
 
 # Rank files.
 
+IDLE = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False}
+
 
 def test_a_rank_file(tmp_path: Path) -> None:
     whole = ranked()
@@ -187,8 +189,7 @@ def test_a_rank_file(tmp_path: Path) -> None:
 
 
 def test_a_step_that_does_nothing_is_no_obstacle(tmp_path: Path) -> None:
-    idle = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False}
-    written(tmp_path, encoded(ranked(post_processor=idle)), "tiktoken")
+    written(tmp_path, encoded(ranked(post_processor=IDLE)), "tiktoken")
 
 
 def nfkc() -> dict[str, Any]:
@@ -437,7 +438,7 @@ def test_a_sentencepiece_model_is_written_from_one_alone(tmp_path: Path, model_t
     ("document", "part"),
     [
         (templated(), "post_processor"),
-        (ranked(), "added_tokens"),
+        (ranked(post_processor=IDLE), "added_tokens"),
         (ranked(added_tokens=[]), "model"),
     ],
 )

@@ -20,7 +20,7 @@ from ..errors import InvalidArgument, LoadError, TokenizerError, Unsupported
 from ..sources import Request, SourceLike, read_source
 from . import gguf, ranks
 from .base import Facts, Written, refused
-from .plain import plain, unlike
+from .plain import endings, plain, unlike
 
 if TYPE_CHECKING:
     from .._host import CoreTokenizer
@@ -107,7 +107,11 @@ def convert_tokenizer(
         differences = ()
         with about(found.name):
             written = _written(found, data, load, to)
-    _store(out, written.data)
+    try:
+        with open(out, "wb") as stream:
+            stream.write(written.data)
+    except OSError as error:
+        raise LoadError(f"cannot be written: {error.strerror}", source=out) from error
     return ConvertedTokenizer(
         found.name, out, to, len(written.data), differences, written.read_with
     )
@@ -156,7 +160,7 @@ def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
         options = _options(written.read_with)
         try:
             back, differences = convert(written.data, options, None)
-        except TokenizerError as error:
+        except (LoadError, Unsupported, InvalidArgument) as error:
             problem = problem or refused(to, "vocab", f"a {to} file of it cannot be read: {error}")
             continue
         parts = [*differences, *_unlike(whole, json.loads(back))]
@@ -216,13 +220,13 @@ def _copied(data: bytes, load: bytes, to: str) -> Written:
 def _no_sentencepiece(whole: dict[str, Any]) -> Unsupported:
     """SentencePiece never finds control pieces in text, adds no tokens, and breaks ties its own
     way: only a SentencePiece model means the same."""
-    reasons = {
-        "post_processor": "tokens are added to each text",
-        "added_tokens": "names of special tokens are found in text",
-        "model": "SentencePiece chooses among equally good pieces in its own way",
-    }
-    part = next(part for part in reasons if whole[part])
-    return refused("model", part, f"a SentencePiece model cannot say its {part}: {reasons[part]}")
+    if endings(whole):
+        part, why = "post_processor", "tokens are added to each text"
+    elif whole["added_tokens"]:
+        part, why = "added_tokens", "names of special tokens are found in text"
+    else:
+        part, why = "model", "SentencePiece chooses among equally good pieces in its own way"
+    return refused("model", part, f"a SentencePiece model cannot say its {part}: {why}")
 
 
 def _options(read_with: Mapping[str, Any]) -> bytes:
@@ -240,19 +244,3 @@ def _marks(document: dict[str, Any]) -> tuple[str, str]:
     from .. import _host
 
     return _host.fingerprint(json.dumps(document, ensure_ascii=False).encode())
-
-
-def _store(out: str, data: bytes) -> None:
-    """In one step: a file that is there stays until the new one is complete."""
-    temporary = f"{out}.{os.urandom(8).hex()}.new"
-    try:
-        try:
-            with open(temporary, "xb") as stream:
-                stream.write(data)
-            os.replace(temporary, out)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise LoadError(f"cannot be written: {error.strerror}", source=out) from error

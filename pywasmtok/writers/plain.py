@@ -139,15 +139,19 @@ def _last(text: str, ranks: dict[tuple[str, str], int]) -> tuple[str, ...] | Non
     """The last merge of a text on its own, if it comes down to one token. It is the only one that
     ever makes this token: when two parts of any text are merged, nothing has crossed their ends
     before, so that what is inside was merged as it is on its own."""
-    parts = list(text)
     none = len(ranks)
+    parts = list(text)
+    found = [ranks.get(pair, none) for pair in pairwise(parts)]
     while len(parts) > 2:
-        best = [ranks.get(pair, none) for pair in pairwise(parts)]
-        rank = min(best)
+        rank = min(found)
         if rank == none:
             return None
-        at = best.index(rank)
+        at = found.index(rank)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        del found[at]
+        for left in (at - 1, at):
+            if 0 <= left < len(found):
+                found[left] = ranks.get((parts[left], parts[left + 1]), none)
     pair = tuple(parts)
     return pair if pair in ranks else None
 
