@@ -85,6 +85,7 @@ from .stop import (
 )
 from .stream import DecodeStream
 from .tokenizer import BackendInfo, Tokenizer
+from .writers import ConvertedTokenizer, convert_tokenizer
 
 if typing.TYPE_CHECKING:
     from ._host.snapshots import SnapshotStore
@@ -102,6 +103,7 @@ __all__ = [
     "Cancelled",
     "ChatMessage",
     "Compressed",
+    "ConvertedTokenizer",
     "CoreTrap",
     "DeadlineExceeded",
     "DecodeStream",
@@ -159,6 +161,7 @@ __all__ = [
     "Unsupported",
     "UnsupportedTemplateFeature",
     "__version__",
+    "convert_tokenizer",
     "create_tokenizer",
     "create_tokenizer_from_file",
     "create_tokenizer_with_chat_template",

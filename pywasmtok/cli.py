@@ -17,6 +17,7 @@ from .factory import create_tokenizer
 from .info import TokenizerInfo, get_tokenizer_info
 from .sources.source import GGUF_COMPAT
 from .special import ROLES
+from .writers import FORMATS, convert_tokenizer
 
 if TYPE_CHECKING:
     from .tokenizer import Tokenizer
@@ -103,9 +104,14 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("source", nargs="?", default=DEMO, help=f"default: {DEMO}")
     _source_options(inspect)
 
-    convert = _command(commands, "convert", _convert, "any format to a tokenizer.json")
+    convert = _command(commands, "convert", _convert, "a tokenizer as a file of another format")
     convert.add_argument("source", metavar="IN", help="path, folder or name")
     convert.add_argument("out", metavar="OUT", help="the file to write, or a folder for it")
+    convert.add_argument(
+        "--to",
+        choices=FORMATS,
+        help="the format; default: that of the ending of OUT, else json",
+    )
     _source_options(convert)
 
     cache = _command(commands, "cache", _cache, "what is kept for later processes")
@@ -311,42 +317,22 @@ def _with_id(token: str, ids: Any) -> str:
     return f"{token} = {ids[token]}" if token in ids else f"{token} (not in the vocabulary)"
 
 
-# What a reader would take for another format than the one that is written.
-_OTHER_FORMATS = (".gguf", ".model", ".tiktoken", ".txt")
-
-
 def _convert(options: argparse.Namespace) -> int:
-    from .conversion import convert
-    from .sources import Request, read_source
-
-    if options.out.lower().endswith(_OTHER_FORMATS):
-        raise InvalidArgument(
-            f"{options.out} names a format that is not written: convert writes a tokenizer.json",
-            hint="Name the output tokenizer.json, or a folder",
-        )
-    request = Request(**_about_source(options)).checked()
-    found = read_source(options.source, request)
-    converted = convert(bytes(found.data), found.options(request), found.name)
-    out = options.out
-    if os.path.isdir(out):
-        out = os.path.join(out, "tokenizer.json")
-    try:
-        with open(out, "wb") as stream:
-            stream.write(converted.document)
-    except OSError as error:
-        raise LoadError(f"cannot be written: {error.strerror}", source=out) from error
-    answer = {
-        "source": found.name,
-        "out": out,
-        "bytes": len(converted.document),
-        "differences": list(converted.differences),
-    }
+    done = convert_tokenizer(options.source, options.out, to=options.to, **_about_source(options))
     if options.json:
-        return _print_json(answer)
-    print(f"{found.name} -> {out} ({len(converted.document):,} bytes)")
-    for name in converted.differences:
+        return _print_json(done.as_dict())
+    print(f"{done.source} -> {done.out} ({done.bytes:,} bytes)")
+    for name in done.differences:
         print(f"differs: {name}")
+    if done.read_with:
+        print("read it with:", ", ".join(map(_argument, done.read_with.items())))
     return 0
+
+
+def _argument(item: tuple[str, Any]) -> str:
+    name, value = item
+    long = isinstance(value, dict) and len(value) > 8
+    return f"{name}=({len(value):,} tokens; see --json)" if long else f"{name}={value!r}"
 
 
 def _doctor(options: argparse.Namespace) -> int:

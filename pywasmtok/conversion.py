@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ._locks import ForkSafeLock
@@ -10,7 +12,7 @@ from .errors import BackendUnavailable, TokenizerError, Unsupported
 if TYPE_CHECKING:
     from .sources.lazy import LazyFile
 
-__all__ = ["Conversion", "Converted", "convert"]
+__all__ = ["Conversion", "Converted", "about", "convert"]
 
 
 class Converted(NamedTuple):
@@ -27,11 +29,11 @@ def touching(differences: tuple[str, ...], side: str) -> list[str]:
     return [name for name in differences if name.startswith("decode") == (side == "decode")]
 
 
-def convert(data: bytes, options: bytes, source: str | None) -> Converted:
-    from . import _host
-
+@contextmanager
+def about(source: str | None) -> Iterator[None]:
+    """Errors of the work inside name the source."""
     try:
-        document, differences = _host.convert(data, options)
+        yield
     except ModuleNotFoundError as error:
         raise BackendUnavailable(
             f"the package {error.name} is not installed",
@@ -41,6 +43,13 @@ def convert(data: bytes, options: bytes, source: str | None) -> Converted:
     except TokenizerError as error:
         error.source = source
         raise
+
+
+def convert(data: bytes, options: bytes, source: str | None) -> Converted:
+    from . import _host
+
+    with about(source):
+        document, differences = _host.convert(data, options)
     return Converted(document, tuple(differences))
 
 

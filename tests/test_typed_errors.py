@@ -6,13 +6,11 @@ import copy
 import logging
 import pickle
 import sys
-from pathlib import Path
 
 import pytest
 
 import pywasmtok
 from pywasmtok._choice import is_off
-from pywasmtok.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +51,3 @@ def test_a_switch_that_is_neither_on_nor_off(
     assert f"{variable}='offf' is neither 'on' nor 'off'" in caplog.text
     monkeypatch.setenv(variable, "OFF")
     assert is_off(variable)
-
-
-@pytest.mark.parametrize("name", ["out.gguf", "out.model", "out.tiktoken", "OUT.GGUF"])
-def test_convert_writes_no_other_format(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    out = tmp_path / name
-    assert main(["convert", "builtin:demo", str(out)]) != 0
-    assert "not written" in capsys.readouterr().err
-    assert not out.exists()
