@@ -1,4 +1,4 @@
-"""Random streams of GGUF files: random ids, cuts, prompts and stop strings, against whole decodes."""
+"""Random streams of GGUF files, cut anywhere, with prompts and stops, against whole decodes."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import sys
@@ -10,8 +11,6 @@ from typing import Any
 
 ADAPTERS = Path(__file__).resolve().parent.parent / "conformance" / "adapters"
 sys.path[:0] = [str(ADAPTERS / "python"), str(ADAPTERS / "pywasmtok")]
-
-from serve import serve  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("adapter", ADAPTERS / "pywasmtok" / "main.py")
 assert _spec is not None
@@ -70,7 +69,7 @@ class Forged(Wrong):
 
 
 class Unflagged(Wrong):
-    """Untrusted text is encoded as any other where the control token is not the first of the file."""
+    """Only the first added token of a file is a control token for untrusted text."""
 
     def segments(self, handle: Any, segments: Any, options: Any) -> Any:
         first = next((token["content"] for token in self.file.get("added_tokens", ())), "\0")
@@ -172,4 +171,4 @@ MUTANTS: dict[str, type] = {
 
 if __name__ == "__main__":
     _main.renderer().compile("")
-    serve(MUTANTS.get(sys.argv[1], Wrong)())
+    importlib.import_module("serve").serve(MUTANTS.get(sys.argv[1], Wrong)())

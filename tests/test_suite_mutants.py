@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +28,17 @@ ASKED = {
 
 
 def played(fault: str, where: str) -> dict[str, str]:
-    from tokconf.run import Settings, run
-    from tokconf.suite import Adapter, Suite
-
-    suite = Suite(SUITE)
+    running, suites = (import_module(f"tokconf.{name}") for name in ("run", "suite"))
+    suite = suites.Suite(SUITE)
     program = str(Path(__file__).parent / "suite_mutant.py")
-    adapter = Adapter("mutant", SUITE, [sys.executable, program, fault], timeout_factor=10.0)
+    adapter = suites.Adapter("mutant", SUITE, [sys.executable, program, fault], timeout_factor=10.0)
     adapter.env["PYTHONPATH"] = str(ROOT)
     cases = [case for case in suite.cases if case.id.startswith(where)]
     if where == "stream/":
         cases = [case for case in cases if "gguf" in case.tokenizer]
     assert cases
     records: list[dict[str, Any]] = []
-    run(suite, [adapter], cases, Settings(jobs=1), records.append)
+    running.run(suite, [adapter], cases, running.Settings(jobs=1), records.append)
     return {record["id"]: record["outcome"] for record in records if "id" in record}
 
 

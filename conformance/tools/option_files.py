@@ -153,7 +153,7 @@ def _vocab_twice() -> Files:
     entry = f'"a":{first},'.encode()
     data = written(document)
     assert data.count(entry) == 1
-    again = f'{len(document["model"]["vocab"])},'.encode()
+    again = f"{len(document['model']['vocab'])},".encode()
     return {"tokenizer.json": data.replace(entry, entry + b'"a":' + again)}
 
 

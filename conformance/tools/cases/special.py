@@ -271,6 +271,7 @@ def _segments(name: str) -> Group:
     for slug, why, parts, clauses in cases:
         group.add(
             *(slug, f"segments: {why}", "segments"),
+            since="1.2" if slug.startswith("border-") else "1.0",
             spec=clauses,
             segments=[{"text": text, "trusted": trusted} for text, trusted in parts],
             options={"add_special": False},
