@@ -172,9 +172,9 @@ EDGES = ("", " ", " \n ", "the", " the", "\n\tthe cat ", " a", "cat  a", "<moved
 def _edges(name: str) -> Group:
     about = f"Where the file says one thing and texts begin or ids are another: {name}."
     group, reference = _hf_group(name, name, about, ["E-1", "E-3"])
-    for text in EDGES:
+    for number, text in enumerate(EDGES):
         group.add(
-            *(ascii(text), f"a text at an edge of the file: {text!a}", "encode"),
+            *(f"text-{number}", f"a text at an edge of the file: {text!a}", "encode"),
             since=SINCE,
             input={"text": text},
             options={"add_special": False},
