@@ -13,6 +13,7 @@ from typing import Any
 
 import assets
 import pytest
+import random_streams
 import streams
 from assets import ROOT, needs_assets
 from gguf_files import (
@@ -593,3 +594,9 @@ def test_fifteen_megabytes_load_within_a_second() -> None:
 @pytest.mark.skipif(not os.environ.get("PYWASMTOK_SLOW"), reason="measures time")
 def test_the_largest_real_vocabulary_loads_within_a_second() -> None:
     assert loading_takes(vocabulary("llama-bpe")) < 1.0
+
+
+@needs_assets
+def test_random_streams() -> None:
+    for seed in range(40):
+        random_streams.compare(seed)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from .hf_files import FILES, Document, characters, file, split, template
+from .hf_files import (
+    FILES,
+    Document,
+    characters,
+    file,
+    metaspace,
+    split,
+    template,
+    word_level,
+    written,
+)
+from .other_files import Files, made
 
-__all__ = ["FILES", "TRUNCATED_OR_PADDED"]
+__all__ = ["EMPTIED", "FILES", "MOVED", "TRUNCATED_OR_PADDED"]
 
 NAMES = ("<s>", "</s>", "<pad>")
 
@@ -103,3 +114,48 @@ def _ignore_merges() -> Document:
     document["model"]["ignore_merges"] = True
     document["pre_tokenizer"] = split(r"\s|\d+")
     return document
+
+
+STRIP = {"type": "Strip", "strip_left": True, "strip_right": True}
+
+
+@file("metaspace-first-stripped", "a blank for the first piece, behind a normalizer that moves it")
+def _first_stripped() -> Document:
+    document = characters("\u2581the")
+    document["normalizer"] = STRIP
+    document["pre_tokenizer"] = metaspace("first", split=False)
+    return document
+
+
+@file("wordlevel-stripped", "whole texts, which the normalizer may empty")
+def _word_stripped() -> Document:
+    document = word_level()
+    document["normalizer"] = STRIP
+    document["pre_tokenizer"] = None
+    return document
+
+
+@file("added-id-moved", "an added token whose stated id is not the next one")
+def _added_moved() -> Document:
+    document = characters()
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    document["added_tokens"] = [{"id": 5000, "content": "<moved>", "special": True, **flags}]
+    return document
+
+
+@made(
+    *("vocab-twice", "tokenizer.json", "tokenizer.json"),
+    "a key that stands twice in the vocabulary: the second id counts",
+)
+def _vocab_twice() -> Files:
+    document = characters()
+    first = document["model"]["vocab"]["a"]
+    entry = f'"a":{first},'.encode()
+    data = written(document)
+    assert data.count(entry) == 1
+    again = f"{len(document['model']['vocab'])},".encode()
+    return {"tokenizer.json": data.replace(entry, entry + b'"a":' + again)}
+
+
+MOVED = ("metaspace-first-stripped", "added-id-moved", "vocab-twice")
+EMPTIED = ("wordlevel-stripped",)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import patterns
-from .option_files import TRUNCATED_OR_PADDED
+from .option_files import EMPTIED, MOVED, TRUNCATED_OR_PADDED
 from .other_files import byte_alphabet
 from .probes import PROBES, SHORT, Probe
 
@@ -28,7 +28,7 @@ Ids = list[int]
 NARROW = {
     **{"borders": ("encode",), "unigram-ties": ("encode",), "wordpiece-cleanup": ("decode",)},
     # Files for one option, which tools/cases/options.py asks.
-    **{name: () for name in (*TRUNCATED_OR_PADDED, "bpe-ignore-merges")},
+    **{name: () for name in (*TRUNCATED_OR_PADDED, *MOVED, *EMPTIED, "bpe-ignore-merges")},
 }
 
 # One of each kind of pipeline; the other files are variants of these.

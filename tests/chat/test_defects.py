@@ -102,6 +102,28 @@ def outcomes(source: str) -> tuple[object, object]:
         "{% for i in [1] %}[{{ d }}]{% endfor %}{% set d = 1 %}{{ d }}",
         "{% with %}[{{ d }}]{% endwith %}{% set d = 1 %}{{ d }}",
         "{% for j in [1, 2] %}{% for i in [1] %}[{{ d }}]{% endfor %}{% set d = j %}{% endfor %}",
+        # `loop` is one object in all passes, whatever it is called, and ends with the last pass.
+        "{% set ns = namespace() %}{% for i in l %}{{ ns.o == loop if i == 'y' }}"
+        "{% set ns.o = loop %}{% endfor %}{% for i in l %}{{ ns.o == loop }}{% endfor %}"
+        "{{ ns.o.index }}{{ ns.o.last }}{{ ns.o.revindex0 }}{{ ns.o.nextitem is defined }}",
+        "{% for i in l %}{% set o = [loop] %}{% for k in 'ab' %}{{ o[0].index }}{{ loop.index }}"
+        "{% if k == 'a' %}{% continue %}{% endif %}{{ o[0].cycle(1, 2) }}{% endfor %}{% endfor %}",
+        "{% for i in [[[]], []] recursive %}{{ loop(*[i]) }}{{ loop(iterable=i) }}.{% endfor %}",
+        "{% for i in [[[]], []] recursive %}{{ loop(i, 3) }}{% endfor %}",
+        "{% for i in [[[]], []] recursive %}{% set o = loop %}{{ o(none) }}{% endfor %}",
+        "{% for i in l %}{{ loop.cycle() }}{% endfor %}",
+        "{% for i in l %}{% set o = loop %}{{ o.cycle(1, a=2) }}{% endfor %}",
+        "{% for i in l %}{% with %}{% set z = i %}{% if i == 'x' %}{% continue %}{% endif %}"
+        "{% macro f() %}{{ loop.index }}{{ z }}{% endmacro %}{{ f() }}{% endwith %}{% endfor %}",
+        "{% for i in [[]] recursive %}{{ loop(i) }}{% else %}{{ loop }}{{ caller }}e{% endfor %}",
+        # A macro takes `caller` where only a macro inside of it reads the name.
+        "{% macro w() %}{% macro i() %}{% macro j() %}{{ caller() }}{% endmacro %}{% call j() %}J"
+        "{% endcall %}{% endmacro %}{% call i() %}I{% endcall %}{% endmacro %}"
+        "{% call w() %}B{% endcall %}",
+        "{% macro w() %}{% macro i() %}{{ caller }}{% endmacro %}{{ i() }}{% endmacro %}"
+        "{{ w(caller=1) }}{{ w.caller }}",
+        "{% with () = u %}x{% endwith %}{% with a, b = d %}{{ b }}{{ a }}{% endwith %}",
+        "{% with a, b = 3 %}{% endwith %}",
     ],
 )
 def test_is_the_reference(source: str) -> None:
@@ -122,6 +144,26 @@ def test_is_the_reference(source: str) -> None:
         ("{% for x in l %}{{ 1 in loop }}{% endfor %}", "loop"),
         ("{% for x in l %}{{ loop|list }}{% endfor %}", "loop"),
         ("{% for in in l %}{% endfor %}", "a variable named `in`"),
+        # When a block ends, jinja2 empties its names, for macros that were made in it as well.
+        (
+            "{% set n = namespace() %}{% for i in l %}{% macro m() %}{{ i }}{% endmacro %}"
+            "{% set n.m = m %}{% endfor %}{{ n.m() }}",
+            "a macro of a block, kept in a namespace",
+        ),
+        (
+            "{% set n = namespace() %}{% macro w() %}{% set n.c = caller %}{% endmacro %}"
+            "{% for i in l %}{% call w() %}{{ i }}{% endcall %}{% endfor %}{{ n.c() }}",
+            "a macro of a block, kept in a namespace",
+        ),
+        (
+            "{% macro w(a=caller) %}{{ a }}{% endmacro %}{% call w() %}B{% endcall %}",
+            "`caller` in the default of a parameter",
+        ),
+        (
+            "{% set n = namespace() %}{% for i in l %}{% set n.o = loop %}{% endfor %}"
+            "{{ n.o.previtem }}",
+            "loop",
+        ),
         # The last digit is another one in another C library.
         ("{{ 2.5 ** 2.5 }}", "power"),
     ],
@@ -177,12 +219,17 @@ def test_a_generation_block_in_a_buffer_is_where_its_text_is(name: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["{% set () = u %}x", "{% for () in [u] %}x{% endfor %}", "{% set a, () = 1, u %}x"],
+    [
+        "{% for () in [u] %}x{% endfor %}",
+        "{% set a, () = 1, u %}x",
+        "{% for a, b in ['pq'] %}x{% endfor %}",
+        "{% set (a, b), c = 'pq', 1 %}x",
+    ],
 )
-def test_what_is_undefined_is_not_unpacked_into_no_names(source: str) -> None:
-    """The one error that names no construct: nobody writes `()` on the left of `=`."""
+def test_texts_and_undefined_values_are_not_unpacked_inside_of_others(source: str) -> None:
+    """The one error that names no construct."""
     expected, found = outcomes(source)
     assert str(expected) == "'x'"
     assert "cannot unpack" in str(found)
-    expected, found = outcomes(source.replace("u", "[]"))
+    expected, found = outcomes(source.replace("'pq'", "[1, 2]").replace("u", "[]"))
     assert str(expected) == str(found) == "'x'"

@@ -91,6 +91,7 @@ CALM = [
     "x is defined",
     "y == 1",
     "loop_",
+    "loop",
 ]
 DATA = [
     "<|im_start|>",
@@ -195,6 +196,8 @@ class Grower:
         leave = self.left() if self.dice.random() < 0.15 else ""
         if "recursive" in extra and self.dice.random() < 0.7:
             leave += self.recursion(target)
+        if self.dice.random() < 0.15:
+            leave += self.tag("set z = loop") + "{{ z.index }}{{ z.depth }}{{ z.last }}"
         body = self.body(depth)
         self.loops -= 1
         return (
@@ -282,6 +285,7 @@ class Grower:
                 "{{ varargs|length }}{{ kwargs|tojson }}",
                 "{{ caller() }}",
                 "{{ caller(1, x) }}",
+                "{{ loop.index if loop is defined }}",
             ]
         )
         left = self.left() if self.loops and self.dice.random() < 0.3 else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..option_files import TRUNCATED_OR_PADDED
+from ..option_files import EMPTIED, MOVED, TRUNCATED_OR_PADDED
 from ..probes import PROBES
 from ..references import HuggingFace, Subject, subjects
 from . import Group
@@ -53,6 +53,8 @@ def groups() -> Iterator[Group]:
     yield _padded_batch()
     yield _whole()
     yield _words()
+    for name in (*MOVED, *EMPTIED):
+        yield _edges(name)
     for subject in subjects("shape"):
         if subject.is_main:
             yield _batches(subject)
@@ -160,6 +162,43 @@ def _words() -> Group:
             options={"add_special": False},
             want=["offsets", "tokens"],
             expect=reference.details(text),
+        )
+    return group
+
+
+EDGES = ("", " ", " \n ", "the", " the", "\n\tthe cat ", " a", "cat  a", "<moved>", " <moved>a")
+
+
+def _edges(name: str) -> Group:
+    about = f"Where the file says one thing and texts begin or ids are another: {name}."
+    group, reference = _hf_group(name, name, about, ["E-1", "E-3"])
+    for number, text in enumerate(EDGES):
+        group.add(
+            *(f"text-{number}", f"a text at an edge of the file: {text!a}", "encode"),
+            since=SINCE,
+            input={"text": text},
+            options={"add_special": False},
+            want=["offsets", "tokens"],
+            expect=reference.details(text),
+        )
+    size = reference.size()
+    vocab = reference.document["model"]["vocab"]
+    # The letter before "b" is "a", also where its key comes a second time with another id.
+    for number in dict.fromkeys((vocab["a"], vocab.get("b", 1) - 1, 5000, size - 1, size)):
+        group.add(
+            *(f"token-{number}", "the token of an id", "id_to_token"),
+            since=SINCE,
+            spec=["V-2"],
+            token_id=number,
+            expect={"token": reference.token(number)},
+        )
+    for token in ("a", "<moved>"):
+        group.add(
+            *(f"id-{token}", "the id of a token", "token_to_id"),
+            since=SINCE,
+            spec=["V-2"],
+            token=token,
+            expect={"id": reference.identity(token)},
         )
     return group
 

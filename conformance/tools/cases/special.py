@@ -177,6 +177,53 @@ def _segments(name: str) -> Group:
     group = Group("segments", name, about, ["P-5"], origin, name)
     first, last = special[0], special[-1]
     half = len(first) // 2
+    # The beginning that a template may write, and the rest that must not complete it.
+    borders: list[tuple[str, str, Parts, list[str]]] = []
+    for at in sorted({1, 2, len(first) - 2, len(first) - 1}):
+        slug, begun, rest = f"border-{at}", first[:at], first[at:]
+        why = f"a trusted part ends in {begun!r}, the stranger's begins with {rest!r}"
+        borders += [
+            (slug, why, [(f"hi{begun}", True), (f"{rest}you", False)], ["P-7"]),
+            (
+                f"{slug}-closed",
+                f"{why}, and a trusted part follows",
+                [(begun, True), (rest, False), (last, True)],
+                ["P-7"],
+            ),
+            (
+                f"{slug}-back",
+                f"the stranger's ends in {begun!r}, a trusted part begins with {rest!r}",
+                [(f"hi{begun}", False), (f"{rest}you", True)],
+                ["P-7"],
+            ),
+        ]
+    borders += [
+        (
+            "border-three",
+            "one character of a mark in the middle is a stranger's",
+            [(first[:-2], True), (first[-2:-1], False), (first[-1:], True)],
+            ["P-7"],
+        ),
+        (
+            "border-empty",
+            "a trusted part of no text between the halves of strangers",
+            [(first[:-1], False), ("", True), (f"{first[-1:]}hi", False)],
+            ["P-7"],
+        ),
+        (
+            "border-signs",
+            "signs of marks that belong to none",
+            [
+                ("<|", True),
+                ("|>hi<", False),
+                ("|", True),
+                (">", False),
+                ("<", True),
+                ("|you", False),
+            ],
+            ["P-7"],
+        ),
+    ]
     cases: list[tuple[str, str, Parts, list[str]]] = [
         ("trusted", "all of it trusted", [(f"{first}hi{last}", True)], ["P-6"]),
         ("untrusted", "all of it a stranger's", [(f"{first}hi{last}", False)], ["P-7"]),
@@ -219,10 +266,12 @@ def _segments(name: str) -> Group:
             *("emoji", "characters of several bytes at the borders"),
             *([("\U0001f336", False), (last, True), ("\u4f60", False)], ["P-6"]),
         ),
+        *borders,
     ]
     for slug, why, parts, clauses in cases:
         group.add(
             *(slug, f"segments: {why}", "segments"),
+            since="1.2" if slug.startswith("border-") else "1.0",
             spec=clauses,
             segments=[{"text": text, "trusted": trusted} for text, trusted in parts],
             options={"add_special": False},

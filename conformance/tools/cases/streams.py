@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from ..probes import PROBES
-from ..references import GgufLlama3, HuggingFace, Ids, bytes_of_tokens, subjects
+from ..references import GgufLlama3, HuggingFace, Ids, Reference, bytes_of_tokens, subjects
 from . import Case, Group
 
 SETTLED = ("invalid", "genuine-replacement", "broken-off", "overlong", "surrogate")
@@ -297,4 +297,29 @@ def _prompts(name: str) -> Group:
                 steps=pushed,
                 expect={"text": whole[len(before) :]},
             )
+        for at in _inside(reference, ids, whole)[:2]:
+            begun = (reference.decode(ids[:at], skip_special=True) or "").rstrip("\ufffd")
+            why = f"{probe.why}: {at} ids are the prompt's, which ends inside a character"
+            group.add(
+                *(f"{probe.slug}-{at}-inside", why, "stream"),
+                **subject.load_options,
+                since="1.2",
+                prompt=ids[:at],
+                steps=[{"push": ids[at:]}, {"flush": True}],
+                expect={"text": whole[len(begun) :]},
+            )
     return group
+
+
+def _inside(reference: Reference, ids: Ids, whole: str) -> list[int]:
+    """Where the ids can be cut inside a character, whose last byte then is generated."""
+    befores = [
+        (at, reference.decode(ids[:at], skip_special=True) or "") for at in range(1, len(ids))
+    ]
+    return [
+        at
+        for at, before in befores
+        if before.endswith("\ufffd")
+        and "\ufffd" not in whole
+        and whole.startswith(before.rstrip("\ufffd"))
+    ]

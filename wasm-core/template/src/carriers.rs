@@ -49,5 +49,8 @@ pub const KEEP: &str = "__keep";
 pub const KEPT: &str = "__kept";
 /// `{% filter f %}` is `{% filter f|__filtered() %}`: TypeError for what is no text.
 pub const FILTERED: &str = "__filtered";
+/// `loop|__loop_context(function, depth)` is `loop` where it is more than asked for an attribute; of a
+/// loop that is not recursive without the two.
+pub const LOOP: &str = "__loop_context";
 /// `macro|__catching(name, varargs, kwargs, caller, parameters...)` takes more arguments than it names.
 pub const CATCHING: &str = "__catching";

@@ -7,7 +7,9 @@ use super::defaults::{ambiguous, defaults, may_be_undefined, Defaults};
 use super::names::{has, ATTRIBUTES, FILTERS, GLOBALS, TESTS};
 use super::operators::{is_computed, is_folded, is_literal_number};
 use super::source::Source;
-use super::walk::{any_expression, any_statement, hands_on, reads, reads_outer_loop, stores};
+use super::walk::{
+    any_expression, any_statement, hands_on, hands_on_name, reads, reads_outer_loop, stores,
+};
 use super::write::{is_changed, watches};
 use super::Dialect;
 use crate::error::{Error, Result};
@@ -21,6 +23,8 @@ pub struct Check<'a, 's> {
     ambiguous: BTreeSet<&'s str>,
     /// Whether a macro with defaults may be what another name stands for.
     macros_have_other_names: bool,
+    /// Names that are handed on as values, where a namespace takes such a value.
+    kept: BTreeSet<&'s str>,
     /// Whether it is for the Python package, which has no such carriers.
     package: bool,
     unsupported: Vec<Error>,
@@ -46,12 +50,14 @@ struct Place {
     folds: Folds,
     /// In a macro that stands in a loop.
     macro_in_loop: bool,
+    /// In a block whose names jinja2 empties at its end.
+    emptied: bool,
 }
 
 impl Place {
     /// A new scope, in which a missing name is an error again.
     fn inner(self) -> Self {
-        Self { soft: false, ..self }
+        Self { soft: false, emptied: true, ..self }
     }
 
     /// The body of a function: no loop around it can be left from inside.
@@ -60,6 +66,7 @@ impl Place {
             in_loop: false,
             loops: 0,
             macro_in_loop: self.macro_in_loop || self.in_loop,
+            emptied: false,
             ..self.inner()
         }
     }
@@ -74,10 +81,17 @@ pub fn check<'s>(source: &Source<'s>, body: &Body<'s>, dialect: Dialect) -> Resu
         && (!ambiguous.is_empty() || hands_on(body, &mut |name| has_defaults(name)));
     let unsupported = Vec::new();
     let package = dialect == Dialect::Package;
+    let kept = kept(body);
     let mut check =
-        Check { source, defaults, ambiguous, macros_have_other_names, package, unsupported };
-    let place =
-        Place { soft: false, in_loop: false, loops: 0, folds: Folds::No, macro_in_loop: false };
+        Check { source, defaults, ambiguous, macros_have_other_names, kept, package, unsupported };
+    let place = Place {
+        soft: false,
+        in_loop: false,
+        loops: 0,
+        folds: Folds::No,
+        macro_in_loop: false,
+        emptied: false,
+    };
     check.body(body, place)?;
     Ok(check.unsupported)
 }
@@ -132,6 +146,7 @@ impl<'s> Check<'_, 's> {
             }
             Statements::Macro { name, signature, body } => {
                 self.named_well(name, at);
+                self.outlives(name, at, place);
                 self.function(signature, body, at, place.function())
             }
             Statements::CallBlock { signature, call, body } => {
@@ -142,6 +157,7 @@ impl<'s> Check<'_, 's> {
                         at,
                     );
                 }
+                self.outlives("caller", at, place);
                 self.function(signature, body, at, place.function())?;
                 self.expression(call, place)
             }
@@ -210,17 +226,16 @@ impl<'s> Check<'_, 's> {
             return Err(self.source.syntax("too many statically nested blocks", statement.at));
         }
         self.body(&each.body, Place { in_loop: true, loops, ..outer })?;
-        if each.recursive {
+        if each.recursive && self.package {
             self.recursive(each, statement.at);
         }
         self.body(&each.otherwise, outer)
     }
 
     /// A recursive loop is written as a function: what is beside `loop.name` and `loop(items)` of it
-    /// would be an object of the crate's that knows no depth.
+    /// would be an object of the package's that knows no depth.
     fn recursive(&mut self, each: &For<'s>, at: usize) {
-        let mut asked = |name: &'s str| name == "loop";
-        if hands_on(&each.body, &mut asked) {
+        if hands_on(&each.body, &mut |name| name == "loop") {
             self.refuse("`loop` of a recursive loop as a value", at);
         }
         if reads_outer_loop(&each.otherwise) {
@@ -255,13 +270,23 @@ impl<'s> Check<'_, 's> {
                 _ => self.named_well(name, *at),
             }
         }
-        if place.macro_in_loop && reads_outer_loop(body) {
+        if self.package && place.macro_in_loop && reads_outer_loop(body) {
             self.refuse("`loop` of a loop around a macro", at);
         }
         for default in &signature.defaults {
+            if default.mentions("caller") {
+                self.refuse("`caller` in the default of a parameter", default.at);
+            }
             self.expression(default, place)?;
         }
         self.body(body, place)
+    }
+
+    /// When a block ends, jinja2 takes its names away from macros that were made in it, too.
+    fn outlives(&mut self, name: &str, at: usize, place: Place) {
+        if place.emptied && self.kept.contains(name) {
+            self.refuse("a macro of a block, kept in a namespace", at);
+        }
     }
 
     fn target(&mut self, target: &Expr<'s>) {
@@ -414,6 +439,25 @@ impl<'s> Check<'_, 's> {
             self.refuse("a slice of constants", at);
         }
     }
+}
+
+/// The names that are handed on as values, in a template in which a namespace is given one of them.
+fn kept<'s>(body: &Body<'s>) -> BTreeSet<&'s str> {
+    let keeps = any_statement(body, &mut |statement| match &statement.kind {
+        Statements::Set { target, value } => {
+            matches!(target.node, Node::NamespaceAttribute(..))
+                && hands_on_name(value, &mut |_| true)
+        }
+        _ => false,
+    });
+    let mut found = BTreeSet::new();
+    if keeps {
+        hands_on(body, &mut |name| {
+            found.insert(name);
+            false
+        });
+    }
+    found
 }
 
 /// Words that the crate takes for operators, and `self`, which it keeps.

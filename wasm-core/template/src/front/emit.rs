@@ -44,6 +44,8 @@ pub struct Emitter<'a, 's> {
     pub leaving: Option<Leaving>,
     /// Under which name `loop` is found there.
     pub loop_name: Option<String>,
+    /// And the `caller` of the macro around, in a recursive loop.
+    pub caller_name: Option<String>,
     /// The names of the scopes around.
     pub scopes: Vec<Names<'s>>,
     /// Whether jinja2 computes the whole of what is printed: a slice that cannot be is undefined.
@@ -72,6 +74,7 @@ impl<'a, 's> Emitter<'a, 's> {
             loops: Vec::new(),
             leaving: None,
             loop_name: None,
+            caller_name: None,
             scopes: Vec::new(),
             computed: false,
             out: String::with_capacity(source.text.len() + source.text.len() / 4),
@@ -267,14 +270,13 @@ impl<'a, 's> Emitter<'a, 's> {
     }
 
     pub fn name(&mut self, name: &str) {
-        if name != "loop" {
-            self.write(name);
-        } else if self.plain_loop {
-            self.write("__loop");
-        } else {
-            let name = self.loop_name.clone();
-            self.write(name.as_deref().unwrap_or("loop"));
-        }
+        let other = match name {
+            "loop" if self.plain_loop => Some("__loop"),
+            "loop" => self.loop_name.as_deref(),
+            "caller" => self.caller_name.as_deref(),
+            _ => None,
+        };
+        self.out.push_str(other.unwrap_or(name));
     }
 
     fn tuple(&mut self, items: &[Expr<'s>], at: usize) -> Result<()> {

@@ -202,9 +202,12 @@ impl<'s> Emitter<'_, 's> {
 
     /// At the start of a function. The crate hands it the names that it reads before it gives them a
     /// value, as the source has them: not a namespace that it assigns to only, nor a name that is
-    /// given a value in a branch.
+    /// given a value in a branch, nor the `caller` that a function inside of it reads.
     pub fn keep(&mut self, parameters: &[&'s str], body: &Body<'s>) {
         let mut found = BTreeSet::new();
+        if seen_by_functions(body).contains("caller") {
+            found.insert("caller");
+        }
         any_statement(body, &mut |statement| {
             let sets =
                 matches!(statement.kind, Statements::Set { .. } | Statements::SetBlock { .. });

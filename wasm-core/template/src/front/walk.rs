@@ -143,31 +143,33 @@ pub fn any_expression<'s>(body: &Body<'s>, found: &mut dyn FnMut(&Expr<'s>) -> b
 /// Whether a name of which `asked` is true stands anywhere else than before its own call, an
 /// attribute or a test: what it stands for may then have other names.
 pub fn hands_on<'s>(body: &Body<'s>, asked: &mut dyn FnMut(&'s str) -> bool) -> bool {
-    fn in_expression<'s>(expression: &Expr<'s>, asked: &mut dyn FnMut(&'s str) -> bool) -> bool {
-        if let Node::Name(name) = expression.node {
-            return asked(name);
-        }
-        let used = match &expression.node {
-            Node::Call(subject, _) | Node::Attribute(subject, _) | Node::Test(subject, ..) => {
-                Some(subject.as_ref())
-            }
-            _ => None,
-        };
-        let used = used.filter(|subject| matches!(subject.node, Node::Name(_)));
-        let mut any = false;
-        expression.each_child(&mut |child| {
-            let is_used = used.is_some_and(|used| std::ptr::eq(used, child));
-            any = any || !is_used && in_expression(child, &mut *asked);
-        });
-        any
-    }
     any_statement(body, &mut |statement| {
         let mut any = false;
         statement.each_expression(&mut |expression| {
-            any = any || in_expression(expression, &mut *asked);
+            any = any || hands_on_name(expression, &mut *asked);
         });
         any
     })
+}
+
+/// The same of one expression.
+pub fn hands_on_name<'s>(expression: &Expr<'s>, asked: &mut dyn FnMut(&'s str) -> bool) -> bool {
+    if let Node::Name(name) = expression.node {
+        return asked(name);
+    }
+    let used = match &expression.node {
+        Node::Call(subject, _) | Node::Attribute(subject, _) | Node::Test(subject, ..) => {
+            Some(subject.as_ref())
+        }
+        _ => None,
+    };
+    let used = used.filter(|subject| matches!(subject.node, Node::Name(_)));
+    let mut any = false;
+    expression.each_child(&mut |child| {
+        let is_used = used.is_some_and(|used| std::ptr::eq(used, child));
+        any = any || !is_used && hands_on_name(child, &mut *asked);
+    });
+    any
 }
 
 /// Whether `name` is read anywhere in `body`.
@@ -189,6 +191,48 @@ pub fn reads_outer_loop(body: &Body<'_>) -> bool {
         };
         read || inner
     })
+}
+
+/// Whether `loop` of the loop around `body` is needed as an object: where it is more than asked for an
+/// attribute or called with its items, and where a function reads it.
+pub fn holds_loop(body: &Body<'_>) -> bool {
+    body.iter().any(|statement| {
+        let mut held = false;
+        statement.each_expression(&mut |value| held = held || hands_on_loop(value));
+        let within = match &statement.kind {
+            Statements::Macro { body, signature, .. }
+            | Statements::CallBlock { body, signature, .. } => {
+                signature.defaults.iter().any(|value| value.mentions("loop"))
+                    || reads_outer_loop(body)
+            }
+            Statements::For(each) if each.recursive => reads_outer_loop(&each.otherwise),
+            Statements::For(each) => holds_loop(&each.otherwise),
+            _ => statement.bodies().into_iter().any(holds_loop),
+        };
+        held || within
+    })
+}
+
+fn hands_on_loop(value: &Expr<'_>) -> bool {
+    let is_loop = |subject: &Expr<'_>| matches!(subject.node, Node::Name("loop"));
+    let (mut used, mut held) = match &value.node {
+        Node::Name(name) => return *name == "loop",
+        Node::Attribute(subject, _) | Node::Test(subject, ..) => (is_loop(subject), false),
+        Node::Call(target, arguments) => {
+            let given = arguments.positional.len();
+            let plain = given > 0 && arguments.all().count() == given;
+            match &target.node {
+                Node::Attribute(subject, "cycle") => (false, is_loop(subject) && !plain),
+                _ => (is_loop(target), is_loop(target) && !(plain && given == 1)),
+            }
+        }
+        _ => (false, false),
+    };
+    // The first child is what is asked or called.
+    value.each_child(&mut |child| {
+        held = held || !std::mem::take(&mut used) && hands_on_loop(child);
+    });
+    held
 }
 
 /// Whether `statement` gives `name` a value.

@@ -5,7 +5,7 @@ use super::check::is_plain_method;
 use super::emit::{level, Emitter};
 use super::literal::quoted;
 use super::scopes::{names, Loop};
-use super::walk::{any_statement, has_stores, is_left_early, reads};
+use super::walk::{any_statement, has_stores, holds_loop, is_left_early, reads};
 use crate::carriers;
 use crate::error::Result;
 
@@ -87,12 +87,7 @@ impl<'s> Emitter<'_, 's> {
                         return Ok(());
                     }
                 }
-                let literal = matches!(value.node, Node::Tuple(_) | Node::List(_));
-                if matches!(target.node, Node::Tuple(_)) && !literal {
-                    self.iterable(value)?;
-                } else {
-                    self.expression(value, level::ANY)?;
-                }
+                self.unpacked(target, value)?;
                 self.write(" %}");
                 Ok(())
             }
@@ -229,12 +224,12 @@ impl<'s> Emitter<'_, 's> {
 
     /// Inside of a macro or a call block.
     fn function(&mut self, signature: &Signature<'s>, body: &Body<'s>) -> Result<()> {
-        let leaving = self.leaving.take();
+        let (leaving, caller_name) = (self.leaving.take(), self.caller_name.take());
         let parameters: Vec<&'s str> = signature.names.iter().map(|(name, _)| *name).collect();
         self.keep(&parameters, body);
         self.take_defaults(signature)?;
         self.frame(&parameters, body)?;
-        self.leaving = leaving;
+        (self.leaving, self.caller_name) = (leaving, caller_name);
         Ok(())
     }
 
@@ -290,21 +285,36 @@ impl<'s> Emitter<'_, 's> {
         }
     }
 
+    /// What a target is given.
+    fn unpacked(&mut self, target: &Expr<'s>, value: &Expr<'s>) -> Result<()> {
+        let literal = matches!(value.node, Node::Tuple(_) | Node::List(_));
+        if matches!(target.node, Node::Tuple(_)) && !literal {
+            return self.iterable(value);
+        }
+        self.expression(value, level::ANY)
+    }
+
     fn for_loop(&mut self, each: &For<'s>, at: usize) -> Result<()> {
         if !each.recursive {
             return self.plain_loop(each, at, None);
         }
         // A function of its items and its depth, as in jinja2.
         let (function, depth, items) = (self.temporary(), self.temporary(), self.temporary());
+        let caller_name = self.caller_name.clone();
+        if [&each.body, &each.otherwise].into_iter().any(|body| reads(body, "caller")) {
+            let name = self.temporary();
+            self.write(&format!("{{% set {name} = "));
+            self.name("caller");
+            self.write(" %}");
+            self.caller_name = Some(name);
+        }
         self.open("macro ", at);
         self.write(&format!("{function}({items}, {depth}) %}}"));
         self.keep(&names(&each.target), &each.body);
         self.keep(&[], &each.otherwise);
         let leaving = self.leaving.take();
-        let loop_name = self.loop_name.take();
         self.plain_loop(each, at, Some((Loop { function: function.clone(), depth }, items)))?;
-        self.loop_name = loop_name;
-        self.leaving = leaving;
+        (self.leaving, self.caller_name) = (leaving, caller_name);
         self.write("{% endmacro %}");
         self.open_output(at);
         self.write(&format!("{function}("));
@@ -324,6 +334,11 @@ impl<'s> Emitter<'_, 's> {
             (!each.otherwise.is_empty() && is_left_early(&each.body)).then(|| self.temporary());
         if let Some(flag) = &flag {
             self.write(&format!("{{% set {flag} = namespace(ended=false) %}}"));
+        }
+        // One object for all passes.
+        let holder = (holds_loop(&each.body) && !self.package()).then(|| self.temporary());
+        if let Some(holder) = &holder {
+            self.write(&format!("{{% set {holder} = namespace() %}}"));
         }
         self.open("for ", at);
         self.target(&each.target)?;
@@ -348,6 +363,18 @@ impl<'s> Emitter<'_, 's> {
         }
         self.write(" %}");
         let (leaving, loop_name) = (self.leaving.take(), self.loop_name.take());
+        if let Some(holder) = holder {
+            let name = self.temporary();
+            let own =
+                recursive.as_ref().map(|Loop { function, depth }| format!("{function}, {depth}"));
+            self.write(&format!(
+                "{{% if loop.first %}}{{% set {holder}.loop = loop|{}({}) %}}{{% endif %}}\
+                 {{% set {name} = {holder}.loop %}}",
+                carriers::LOOP,
+                own.unwrap_or_default()
+            ));
+            self.loop_name = Some(name);
+        }
         self.loops.push(recursive);
         if let Some(test) = inside {
             self.write("{% if ");
@@ -402,14 +429,14 @@ impl<'s> Emitter<'_, 's> {
         let mut names = Vec::new();
         if conflicts {
             self.open("with ", at);
-            for (number, (_, value)) in assignments.iter().enumerate() {
+            for (number, (target, value)) in assignments.iter().enumerate() {
                 if number > 0 {
                     self.write(", ");
                 }
                 let name = self.temporary();
                 self.write(&name);
                 self.write(" = ");
-                self.expression(value, level::ANY)?;
+                self.unpacked(target, value)?;
                 names.push(name);
             }
             self.write(" %}");
@@ -426,7 +453,7 @@ impl<'s> Emitter<'_, 's> {
             self.write(" = ");
             match names.get(number) {
                 Some(name) => self.write(name),
-                None => self.expression(value, level::ANY)?,
+                None => self.unpacked(target, value)?,
             }
         }
         self.write(" %}");

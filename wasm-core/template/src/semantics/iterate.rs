@@ -57,9 +57,9 @@ fn error_of(value: Value) -> Option<Error> {
 pub fn for_loop(value: &Value) -> Result<Value, Error> {
     match Type::of(value) {
         Type::Str | Type::Markup => Ok(Value::from(characters(value))),
-        Type::List | Type::Tuple | Type::Dict | Type::Range | Type::View | Type::Undefined => {
-            Ok(value.clone())
-        }
+        Type::List | Type::Tuple | Type::Dict | Type::Range | Type::View => Ok(value.clone()),
+        // Also for a tuple of no names, which the crate does not unpack it into.
+        Type::Undefined => Ok(Value::from(Vec::<Value>::new())),
         Type::Generator => {
             let (taken, error) = items_then(value)?;
             Ok(match error {

@@ -12,6 +12,7 @@ pub mod globals;
 pub mod iterate;
 pub mod json_out;
 pub mod kinds;
+pub mod loops;
 pub mod macros;
 pub mod methods;
 pub mod numbers;

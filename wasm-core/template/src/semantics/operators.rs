@@ -32,6 +32,7 @@ pub static TABLE: Table = Table(&[
     (carriers::ITERABLE, iterable),
     (carriers::KEEP, keep),
     (carriers::LESS_OR_EQUAL, less_or_equal),
+    (carriers::LOOP, super::loops::context),
     (carriers::LESS, less),
     (carriers::MISSING, missing),
     (carriers::MOD, modulo),

@@ -102,8 +102,9 @@ fn operator(name: &str, subject: &Value) -> Plan {
         "__slice" => Plan::Chooses,
         "__item" if is_text => Plan::Chooses,
         "__item" => Plan::LooksUp,
-        "__keep" | "__kept" | "__filtered" | "__catching" => Plan::HandsOn,
-        "__dict" => Plan::HandsOn,
+        "__keep" | "__kept" | "__filtered" | "__catching" | "__loop_context" | "__dict" => {
+            Plan::HandsOn
+        }
         "__generation" => Plan::Generation,
         _ => Plan::Whole,
     }

@@ -191,3 +191,12 @@ fn tuples_are_the_callers_like_lists() {
     let places: Vec<_> = rendered.origins.iter().map(|one| (one.start, one.end)).collect();
     assert_eq!(places, [(1, 8)]);
 }
+
+#[test]
+fn a_loop_is_no_text_of_the_caller() {
+    let source = "{% macro f(o) %}{{ o.nextitem }}{{ o.depth }}{% endmacro %}\
+                  {% for x in l recursive %}{{ f(loop) }}{{ loop }}{{ [loop] }}{{ loop|string }}{% endfor %}";
+    let one = |n: u32| format!("<LoopContext {n}/2>[<LoopContext {n}/2>]<LoopContext {n}/2>");
+    let context = r#"{"l": ["p", "q"]}"#;
+    assert_eq!(shown(source, context), format!("[l.1:q]1{}1{}", one(1), one(2)));
+}

@@ -9,6 +9,7 @@ use super::tracing::Tracing;
 use crate::context::{dict, list};
 use crate::marks::{Origin, TEMPLATE};
 use crate::semantics::errors::{limit_error, unsupported};
+use crate::semantics::kinds::Type;
 use crate::semantics::numbers::BigInt;
 
 /// No real data is this deep: the context is bounded, and so is what is printed.
@@ -43,6 +44,7 @@ impl Tracing {
     fn plain_at(&self, value: &Value, seen: &mut Seen, depth: usize) -> Result<Value, Error> {
         let deeper = deeper(depth)?;
         match value.kind() {
+            _ if is_loop(value) => Ok(value.clone()),
             ValueKind::String => {
                 let Some(text) = self.text(value)? else { return Ok(value.clone()) };
                 text.origins().for_each(|origin| self.meet(seen, origin));
@@ -96,6 +98,7 @@ impl Tracing {
     fn marked_at(&self, value: Value, origin: Origin, depth: usize) -> Result<Value, Error> {
         let deeper = deeper(depth)?;
         match value.kind() {
+            _ if is_loop(&value) => Ok(value),
             ValueKind::String => {
                 let text = value.as_str().unwrap_or_default();
                 if self.marks.are_in(text) {
@@ -176,7 +179,7 @@ impl Tracing {
     pub fn with_all_keys_marked(&self, value: &Value, depth: usize) -> Result<Value, Error> {
         let deeper = deeper(depth)?;
         match value.kind() {
-            ValueKind::Map => {
+            ValueKind::Map if !is_loop(value) => {
                 let shallow = self.with_marked_keys(value)?;
                 let mut entries = Vec::new();
                 for (key, item) in pairs(&shallow)? {
@@ -207,6 +210,11 @@ pub fn like(value: &Value, text: &str) -> Value {
 
 pub fn is_container(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Iterable)
+}
+
+/// `loop`, which prints and compares as itself: nothing of its items.
+fn is_loop(value: &Value) -> bool {
+    Type::of(value) == Type::Loop
 }
 
 /// An object that may hold anything, and say it.
