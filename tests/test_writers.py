@@ -461,6 +461,7 @@ def test_the_ending_names_the_format_unless_it_is_stated(
         ("x.GGUF", [], "gguf"),
         ("x.tiktoken", [], "tiktoken"),
         ("x.gguf", ["--to", "json"], "json"),
+        ("x.model", ["--to", "tiktoken"], "tiktoken"),
         ("x.bin", ["--to", "gguf"], "gguf"),
         ("x.bin", [], "json"),
         (".", ["--to", "gguf"], "gguf"),

@@ -161,7 +161,7 @@ def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
         try:
             back, differences = convert(written.data, options, None)
         except (LoadError, Unsupported, InvalidArgument) as error:
-            problem = problem or refused(to, "vocab", f"a {to} file of it cannot be read: {error}")
+            problem = refused(to, "vocab", f"a {to} file of it cannot be read: {error}")
             continue
         parts = [*differences, *_unlike(whole, json.loads(back))]
         if not parts:
