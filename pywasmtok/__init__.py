@@ -12,7 +12,6 @@ from __future__ import annotations
 import typing
 
 from . import errors
-from .encoding import Encoding, EncodingBatch
 from .errors import (
     AmbiguousDirectory,
     AmbiguousPattern,
@@ -54,12 +53,12 @@ from .errors import (
     Unsupported,
     UnsupportedTemplateFeature,
 )
-from .factory import (
+from .loading.factory import (
     create_tokenizer,
     create_tokenizer_from_file,
     create_tokenizer_with_chat_template,
 )
-from .familiar import (
+from .loading.familiar import (
     ChatMessage,
     Decoder,
     Encoder,
@@ -67,14 +66,16 @@ from .familiar import (
     MockTokenizer,
     TiktokenTokenizer,
 )
-from .fitting import Truncated
-from .info import TokenizerInfo, get_tokenizer_info
-from .limits import Limits
-from .prefix_cache import CacheStats, PrefixCache
-from .sequence import Sequence
-from .spans import TokenSpan
-from .special import SpecialTokens
-from .stop import (
+from .loading.info import TokenizerInfo, get_tokenizer_info
+from .loading.writers import ConvertedTokenizer, convert_tokenizer
+from .tokenizer.encoding import Encoding, EncodingBatch
+from .tokenizer.fitting import Truncated
+from .tokenizer.limits import Limits
+from .tokenizer.prefix_cache import CacheStats, PrefixCache
+from .tokenizer.sequence import Sequence
+from .tokenizer.spans import TokenSpan
+from .tokenizer.special import SpecialTokens
+from .tokenizer.stop import (
     Held,
     Matched,
     Stopped,
@@ -83,12 +84,11 @@ from .stop import (
     StopSequenceDecoder,
     Text,
 )
-from .stream import DecodeStream
-from .tokenizer import BackendInfo, Tokenizer
-from .writers import ConvertedTokenizer, convert_tokenizer
+from .tokenizer.stream import DecodeStream
+from .tokenizer.tokenizer import BackendInfo, Tokenizer
 
 if typing.TYPE_CHECKING:
-    from ._host.snapshots import SnapshotStore
+    from ._host.snapshots.store import SnapshotStore
 
 __version__ = "0.1.0"
 
@@ -173,7 +173,7 @@ __all__ = [
 def __getattr__(name: str) -> typing.Any:
     # It needs wasmtime, which importing this package does not load.
     if name == "SnapshotStore":
-        from ._host.snapshots import SnapshotStore
+        from ._host.snapshots.store import SnapshotStore
 
         return SnapshotStore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from .cli import main
+from .cli.main import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -15,9 +15,9 @@ import pytest
 import tokenizers
 
 import pywasmtok
-from pywasmtok._host.snapshots import SnapshotStore
-from pywasmtok.factory import from_recipe
-from pywasmtok.tokenizer import Options, Recipe
+from pywasmtok._host.snapshots.store import SnapshotStore
+from pywasmtok.loading.factory import from_recipe
+from pywasmtok.tokenizer.tokenizer import Options, Recipe
 
 ROOT = Path(
     os.environ.get("PYWASMTOK_ASSETS") or Path(__file__).resolve().parents[2] / "shared" / "assets"

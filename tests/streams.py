@@ -9,8 +9,8 @@ from typing import Any
 import small
 
 import pywasmtok
-from pywasmtok.factory import from_recipe
-from pywasmtok.tokenizer import Options, Recipe
+from pywasmtok.loading.factory import from_recipe
+from pywasmtok.tokenizer.tokenizer import Options, Recipe
 
 LLAMA = {
     "type": "Sequence",

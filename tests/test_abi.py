@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import wasmtime
 
-from pywasmtok._host import abi, shared_memory
-from tools.build_core import CORE, ROOT
+from pywasmtok._host.wasm import abi, shared_memory
+from tools.build.build_core import CORE, ROOT
 
 # Ids: a 0, b 1, ab 2, space 3, <s> 4, which the post-processor puts in front of a text.
 FILE = json.dumps(

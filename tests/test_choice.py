@@ -11,9 +11,9 @@ import small
 from assets import Asset, needs_assets
 
 import pywasmtok
-from pywasmtok._choice import choose_decoder, choose_encoder
-from pywasmtok.factory import from_recipe
-from pywasmtok.tokenizer import Options, Recipe
+from pywasmtok.loading.choice import choose_decoder, choose_encoder
+from pywasmtok.loading.factory import from_recipe
+from pywasmtok.tokenizer.tokenizer import Options, Recipe
 
 VARIABLES = ("PYWASMTOK_ENCODER", "PYWASMTOK_DECODER", "DYN_TOKENIZER", "DYN_TOKENIZER_BACKEND")
 

@@ -11,7 +11,7 @@ import pytest
 import small
 
 import pywasmtok
-from pywasmtok.cli import main
+from pywasmtok.cli.main import main
 
 
 def run(*arguments: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -10,7 +10,7 @@ import small
 
 import pywasmtok
 from pywasmtok import _host
-from pywasmtok.cli import main
+from pywasmtok.cli.main import main
 
 
 class Foreign:

@@ -136,10 +136,11 @@ def test_tools_that_the_docs_name_exist() -> None:
     """The suite has tools of its own, which its pages speak of."""
     found = 0
     for page in PAGES:
-        named = set(re.findall(r"python -m (tools\.\w+)", page.read_text(encoding="utf-8")))
+        named = set(re.findall(r"python -m (tools(?:\.\w+)+)", page.read_text(encoding="utf-8")))
         root = ROOT / "conformance" if "conformance" in page.parts else ROOT
-        files = {f"tools.{path.stem}" for path in (root / "tools").glob("*.py")}
-        files |= {f"tools.{path.parent.name}" for path in (root / "tools").glob("*/__main__.py")}
+        paths = [path.relative_to(root) for path in (root / "tools").rglob("*.py")]
+        files = {".".join(path.with_suffix("").parts) for path in paths}
+        files |= {name.removesuffix(".__main__") for name in files}
         assert named - files == set(), page
         found += len(named)
     assert found

@@ -39,7 +39,9 @@ def test_every_module_states_what_it_exports() -> None:
     silent = [
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        if "__all__" not in path.read_text(encoding="utf-8")
+        if "__all__" not in (source := path.read_text(encoding="utf-8"))
+        # A room that is a docstring exports nothing.
+        and len(ast.parse(source).body) > 1
         and path.name != "__main__.py"
         and "_host" not in path.parts
     ]

@@ -23,9 +23,9 @@ from assets import Asset, needs_assets
 
 import pywasmtok
 from pywasmtok import _host
-from pywasmtok.factory import from_recipe
-from pywasmtok.fingerprint import Fingerprints, of_unserved
-from pywasmtok.tokenizer import Options, Recipe
+from pywasmtok.loading.factory import from_recipe
+from pywasmtok.tokenizer.fingerprint import Fingerprints, of_unserved
+from pywasmtok.tokenizer.tokenizer import Options, Recipe
 
 # The smallest file of each model and of each pipeline: a change is one load of the file.
 SMALL = [

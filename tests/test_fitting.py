@@ -9,7 +9,7 @@ from assets import SERVED, Asset, needs_assets, open_tokenizer
 
 import pywasmtok
 from pywasmtok.errors import InvalidArgument, InvalidText, TokenizerClosed
-from pywasmtok.tokenizer import Tokenizer
+from pywasmtok.tokenizer.tokenizer import Tokenizer
 
 # ruff: noqa: E501
 PARTS = [

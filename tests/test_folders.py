@@ -10,7 +10,7 @@ import pytest
 import small
 
 import pywasmtok
-from pywasmtok.sources.folders import choose
+from pywasmtok.loading.sources.folders import choose
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
 

@@ -14,8 +14,8 @@ import tokenizers
 from assets import ROOT, needs_assets, vectors
 
 import pywasmtok
-from pywasmtok.cli import main
-from pywasmtok.conversion import convert
+from pywasmtok.cli.main import main
+from pywasmtok.loading.conversion import convert
 
 pytestmark = needs_assets
 

@@ -15,10 +15,10 @@ import small
 from assets import Asset, needs_assets
 
 import pywasmtok
-from tools import fuzz_encode
-from tools.encoding.paths import Comparison
-from tools.encoding.references import HuggingFace, Offsets, Subject
-from tools.encoding.texts import Maker, real_text
+from tools.verify import fuzz_encode
+from tools.verify.encoding.paths import Comparison
+from tools.verify.encoding.references import HuggingFace, Offsets, Subject
+from tools.verify.encoding.texts import Maker, real_text
 
 # One block of each shape.
 ROUND = range(8)
@@ -167,7 +167,7 @@ FAMILIES = (
 @pytest.mark.skipif(os.environ.get("PYWASMTOK_SLOW") != "1", reason="slow: set PYWASMTOK_SLOW=1")
 @pytest.mark.parametrize("family", [*FAMILIES, "cl100k_base"])
 def test_a_round_of_every_family(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two to three megabytes each, by every path; `tools.fuzz_encode` does more of it."""
+    """Two to three megabytes each, by every path; `tools.verify.fuzz_encode` does more of it."""
     name, _, pattern = family.partition("@")
     asset = Asset(name, "tokenizer.json")
     if name == "cl100k_base":

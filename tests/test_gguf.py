@@ -36,7 +36,7 @@ from gguf_files import (
 
 import pywasmtok
 from pywasmtok import _host, errors
-from pywasmtok._host import abi
+from pywasmtok._host.wasm import abi
 
 # fmt: off
 NAMES = (

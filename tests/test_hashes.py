@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import pywasmtok
-from pywasmtok import InvalidArgument, hashes
-from pywasmtok.encoding import Encoding
+from pywasmtok import InvalidArgument
+from pywasmtok.tokenizer import hashes
+from pywasmtok.tokenizer.encoding import Encoding
 
 IDS = list(range(1, 41))
 LONG = [*range(100_000, 100_300), 4_294_967_295]
@@ -230,4 +231,4 @@ def test_the_documented_vectors_are_these() -> None:
 
 
 def test_optional_packages_are_not_imported_for_ours() -> None:
-    assert "xxhash" not in importlib.import_module("pywasmtok.hashes").__dict__
+    assert "xxhash" not in importlib.import_module("pywasmtok.tokenizer.hashes").__dict__

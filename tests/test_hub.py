@@ -15,7 +15,7 @@ import small
 from hub_server import COMMIT, Hub, serving
 
 import pywasmtok
-from pywasmtok.sources.hub import looks_like_repository
+from pywasmtok.loading.sources.hub import looks_like_repository
 
 pytest.importorskip("huggingface_hub")
 

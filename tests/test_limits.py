@@ -13,7 +13,7 @@ import small
 
 import pywasmtok
 from pywasmtok import _host
-from pywasmtok.sources.prefix import read_metadata
+from pywasmtok.loading.sources.prefix import read_metadata
 
 
 def test_a_file_that_is_read_whole(tmp_path: Path) -> None:

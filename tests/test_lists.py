@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import pywasmtok
-from pywasmtok import _lists
-from pywasmtok._integers import Integers
+from pywasmtok.tokenizer import lists as _lists
+from pywasmtok.tokenizer.integers import Integers
 
 
 @pytest.fixture

@@ -12,16 +12,11 @@ import pytest
 import small
 
 import pywasmtok
-from pywasmtok import (
-    InvalidArgument,
-    StopSequenceConfig,
-    StopSequenceDecoder,
-    _counting,
-    factory,
-    metrics,
-)
+from pywasmtok import InvalidArgument, StopSequenceConfig, StopSequenceDecoder, metrics
 from pywasmtok.backends.hybrid import Hybrid
-from pywasmtok.tokenizer import Options, Recipe, Tokenizer
+from pywasmtok.loading import factory
+from pywasmtok.metrics import counting as _counting
+from pywasmtok.tokenizer.tokenizer import Options, Recipe, Tokenizer
 
 METHODS = (
     *((Tokenizer, name) for name in ("encode", "encode_batch", "decode", "decode_batch")),

@@ -15,9 +15,9 @@ from assets import ROOT, needs_assets
 from hub_server import serving_files
 
 import pywasmtok
-from pywasmtok.sources import Request
-from pywasmtok.sources.encodings import ENCODINGS, ENDPOINT
-from pywasmtok.sources.names import builtin_table, find_rule
+from pywasmtok.loading.sources import Request
+from pywasmtok.loading.sources.encodings import ENCODINGS, ENDPOINT
+from pywasmtok.loading.sources.names import builtin_table, find_rule
 
 CACHE = ROOT / "tiktoken-cache"
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from pywasmtok import InvalidArgument, SpecialTokenInText
-from pywasmtok._policy import ALL, NONE, AddedName, policy_of
+from pywasmtok.tokenizer.policy import ALL, NONE, AddedName, policy_of
 
 ADDED = {
     "</s>": AddedName(7, True),

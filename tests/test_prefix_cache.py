@@ -14,7 +14,7 @@ from test_fitting import text_of
 
 import pywasmtok
 from pywasmtok.errors import InvalidArgument, InvalidText, TokenizerClosed
-from pywasmtok.prefix_cache import PrefixCache
+from pywasmtok.tokenizer.prefix_cache import PrefixCache
 
 MEGABYTE = 1 << 20
 

@@ -18,8 +18,8 @@ from sidebyside import difference
 
 from pywasmtok import Tokenizer, errors
 from pywasmtok.backends.hf import HFBackend
-from pywasmtok.factory import from_recipe
-from pywasmtok.tokenizer import Options, Recipe
+from pywasmtok.loading.factory import from_recipe
+from pywasmtok.tokenizer.tokenizer import Options, Recipe
 
 CHUNK = 25
 TEXTS = 12

@@ -26,9 +26,9 @@ from assets import ROOT, Asset, needs_assets
 
 import pywasmtok
 from pywasmtok import _host
-from pywasmtok._choice import choose_encoder
 from pywasmtok.backends.hf import HFBackend
-from pywasmtok.sources.sidecars import read_sidecars
+from pywasmtok.loading.choice import choose_encoder
+from pywasmtok.loading.sources.sidecars import read_sidecars
 
 
 @pytest.fixture

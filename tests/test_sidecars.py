@@ -12,7 +12,7 @@ import small
 from assets import ROOT, needs_assets
 
 import pywasmtok
-from pywasmtok.sources.sidecars import MAX_BYTES, Sidecars, read_sidecars
+from pywasmtok.loading.sources.sidecars import MAX_BYTES, Sidecars, read_sidecars
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from test_cli import answer
 
 import pywasmtok
 from pywasmtok.backends.core import CoreBackend
-from pywasmtok.factory import from_recipe
-from pywasmtok.tokenizer import Options, Recipe
+from pywasmtok.loading.factory import from_recipe
+from pywasmtok.tokenizer.tokenizer import Options, Recipe
 
 FILES = [
     Asset("llama3", "tokenizer.json"),
@@ -96,13 +96,13 @@ def store(tmp_path: Path) -> pywasmtok.SnapshotStore:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that were made a moment ago count as old."""
-    monkeypatch.setattr("pywasmtok.sources.lazy._SETTLED_SECONDS", -1)
+    monkeypatch.setattr("pywasmtok.loading.sources.lazy._SETTLED_SECONDS", -1)
 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows with each file whose bytes are read."""
-    from pywasmtok.sources.lazy import LazyFile
+    from pywasmtok.loading.sources.lazy import LazyFile
 
     reads: list[int] = []
     real = LazyFile._read
@@ -239,7 +239,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with file.open("r+b") as stream:
         stream.seek(-1, 2)
         stream.write(b"\7")
-    from pywasmtok.cli import main
+    from pywasmtok.cli.main import main
 
     assert main(["cache", "verify"]) == 1
     cleared = answer("cache", "clear")

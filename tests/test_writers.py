@@ -22,8 +22,8 @@ from sidebyside import difference, facts
 
 import pywasmtok
 from pywasmtok import _host
-from pywasmtok.cli import main
-from pywasmtok.writers.plain import plain
+from pywasmtok.cli.main import main
+from pywasmtok.loading.writers.plain import plain
 
 DOCS = Path(__file__).parents[1] / "docs" / "formats.md"
 

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..errors import HostUnsupported, TokenizerError
-from . import abi, artifacts
-from .tokenizer import CoreTokenizer, parsed, parsed_names
+from .calls.tokenizer import CoreTokenizer, parsed, parsed_names
+from .wasm import abi, artifacts
 
 if TYPE_CHECKING:
-    from ..sources.lazy import LazyFile
-    from .instance import FullEncoding, Instance
-    from .snapshots import Store
+    from ..loading.sources.lazy import LazyFile
+    from .snapshots.store import Store
+    from .wasm.instance import FullEncoding, Instance
 
     # Where to look for the memory of an earlier load.
     Snapshots: TypeAlias = Store | Literal[False] | None
@@ -53,8 +53,8 @@ def load_tokenizer(
     is the store in which the result is looked for and kept: the user's (None), another one, or
     none (False). `deadline` and `memory` bound loading and each later call."""
     refuse_subinterpreter()
-    from . import core
-    from .snapshots import SnapshotStore
+    from .snapshots.store import SnapshotStore
+    from .wasm import core
 
     store: Store | None = SnapshotStore.for_user() if snapshots is None else snapshots or None
     bounded = deadline is not None or memory is not None or (store and store.owner) is not None
@@ -82,12 +82,12 @@ def load_with(
     memory: int | None = None,
 ) -> CoreTokenizer:
     """The same with a core that is already open."""
-    from . import thread_stack
-    from .deadline import within
-    from .limited import LimitedTokenizer
-    from .pool import Pool
-    from .sources import ImageSource
-    from .workers import SharedSource, no_bounds_here
+    from .calls.cloning import ImageSource
+    from .calls.deadline import within
+    from .calls.limited import LimitedTokenizer
+    from .calls.pool import Pool
+    from .calls.workers import SharedSource, no_bounds_here
+    from .linux import thread_stack
 
     thread_stack.require_once()
     owner = None if store is None else store.owner
@@ -148,10 +148,11 @@ def _alone(build: str | None, work: Callable[[Instance], Any]) -> Any:
     """A call in an instance of its own, within the deadline of this thread. Strangers' files go
     through the build that shares nothing, whatever serves the tokenizers."""
     refuse_subinterpreter()
-    from . import core, thread_stack
-    from .deadline import current
-    from .instance import Instance
-    from .status import Interrupted
+    from .calls.deadline import current
+    from .linux import thread_stack
+    from .wasm import core
+    from .wasm.instance import Instance
+    from .wasm.status import Interrupted
 
     thread_stack.require()
     shared = artifacts.named(build) == artifacts.SHARED
@@ -177,10 +178,12 @@ def describe() -> dict[str, Any]:
     refuse_subinterpreter()
     from importlib.metadata import version
 
-    from . import config, core, processors, template_core, thread_stack, trap_handlers
-    from .cache import Cache
-    from .pool import default_limit
-    from .snapshots import SnapshotStore
+    from .calls.pool import default_limit
+    from .linux import processors, thread_stack, trap_handlers
+    from .snapshots.store import SnapshotStore
+    from .template import core as template_core
+    from .wasm import config, core
+    from .wasm.cache import Cache
 
     cache = Cache.for_user()
     store = SnapshotStore.for_user()
@@ -231,7 +234,7 @@ def refuse_subinterpreter() -> None:
 
 def __getattr__(name: str) -> Any:
     if name == "FullEncoding":
-        from .instance import FullEncoding
+        from .wasm.instance import FullEncoding
 
         return FullEncoding
     raise AttributeError(name)

@@ -9,9 +9,10 @@ from contextlib import suppress
 
 import wasmtime
 
-from . import artifacts, config, core, fork, template_core
-from .artifacts import Artifact
-from .cache import Cache
+from .template import core as template_core
+from .wasm import artifacts, config, core, fork
+from .wasm.artifacts import Artifact
+from .wasm.cache import Cache
 
 __all__ = ["prepare"]
 

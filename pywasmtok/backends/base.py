@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from ..encoding import Encoding, EncodingBatch
 from ..errors import InvalidArgument, InvalidText, TokenizerError, Unsupported
-from ..fitting import Truncated, truncate_by_encoding
+from ..tokenizer.encoding import Encoding, EncodingBatch
+from ..tokenizer.fitting import Truncated, truncate_by_encoding
 
 if TYPE_CHECKING:
-    from .._ids import Ids
-    from .._policy import AddedName, Policy
-    from ..special import SpecialTokens
+    from ..tokenizer.ids import Ids
+    from ..tokenizer.policy import AddedName, Policy
+    from ..tokenizer.special import SpecialTokens
 
 __all__ = ["Backend", "Segment", "TextPair", "as_pair", "check_text", "what_is_wrong_with"]
 

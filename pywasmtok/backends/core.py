@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._ids import as_bytes
-from .._policy import AddedName, Policy, segments_document
-from ..encoding import Details, DetailSource, Encoding, EncodingBatch, view
 from ..errors import BackendUnavailable, TokenizerError, Unsupported
-from ..fitting import Truncated, no_room
-from ..special import SpecialTokens
+from ..tokenizer.encoding import Details, DetailSource, Encoding, EncodingBatch, view
+from ..tokenizer.fitting import Truncated, no_room
+from ..tokenizer.ids import as_bytes
+from ..tokenizer.policy import AddedName, Policy, segments_document
+from ..tokenizer.special import SpecialTokens
 from .base import Backend, Segment, TextPair, as_pair
 
 if TYPE_CHECKING:
     from .._host import CoreTokenizer, Snapshots
-    from .._host.instance import FullEncoding
-    from .._ids import Ids
-    from ..limits import Limits
-    from ..sources.lazy import LazyFile
+    from .._host.wasm.instance import FullEncoding
+    from ..loading.sources.lazy import LazyFile
+    from ..tokenizer.ids import Ids
+    from ..tokenizer.limits import Limits
 
 __all__ = ["CoreBackend"]
 
@@ -222,7 +222,7 @@ class CoreBackend(Backend):
         *,
         keep_end: bool = False,
     ) -> Truncated:
-        from .._host import abi
+        from .._host.wasm import abi
 
         size = _first_part(limit)
         while True:

@@ -13,10 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
-from .._ids import as_list, require_known, what_is_wrong
 from .._locks import ForkSafeLock
-from .._policy import AddedName
-from ..encoding import Details, Encoding, EncodingBatch
 from ..errors import (
     BackendFailure,
     BackendUnavailable,
@@ -30,15 +27,18 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
-from ..sources.control import is_control
-from ..special import SpecialTokens
+from ..loading.sources.control import is_control
+from ..tokenizer.encoding import Details, Encoding, EncodingBatch
+from ..tokenizer.ids import as_list, require_known, what_is_wrong
+from ..tokenizer.policy import AddedName
+from ..tokenizer.special import SpecialTokens
 from .base import Backend, TextPair, as_pair, what_is_wrong_with
 
 if TYPE_CHECKING:
     from tokenizers import Encoding as HFEncoding
     from tokenizers import Tokenizer as HFTokenizer
 
-    from .._ids import Ids
+    from ..tokenizer.ids import Ids
 
 __all__ = ["HFBackend"]
 

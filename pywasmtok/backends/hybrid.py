@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from .._locks import ForkSafeLock
-from ..encoding import DetailSource, Encoding, EncodingBatch
 from ..errors import (
     BackendFailure,
     HostError,
@@ -17,13 +16,14 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
-from ..fitting import Truncated
+from ..tokenizer.encoding import DetailSource, Encoding, EncodingBatch
+from ..tokenizer.fitting import Truncated
 from .base import Backend, Segment, TextPair
 
 if TYPE_CHECKING:
-    from .._ids import Ids
-    from .._policy import AddedName, Policy
-    from ..special import SpecialTokens
+    from ..tokenizer.ids import Ids
+    from ..tokenizer.policy import AddedName, Policy
+    from ..tokenizer.special import SpecialTokens
 
 __all__ = ["Hybrid", "reason_of", "with_second_refusal"]
 

@@ -7,15 +7,15 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .._ids import REPLACEMENT, as_list, require_known
-from .._policy import AddedName, Policy
-from ..encoding import Details, Encoding, EncodingBatch
 from ..errors import SpecialTokenInText
-from ..special import SpecialTokens
+from ..tokenizer.encoding import Details, Encoding, EncodingBatch
+from ..tokenizer.ids import REPLACEMENT, as_list, require_known
+from ..tokenizer.policy import AddedName, Policy
+from ..tokenizer.special import SpecialTokens
 from .base import Backend, TextPair, as_pair
 
 if TYPE_CHECKING:
-    from .._ids import Ids
+    from ..tokenizer.ids import Ids
 
 __all__ = ["MockBackend"]
 

@@ -14,17 +14,17 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import _host
-from .._host import abi
-from .._ids import as_bytes
-from ..encoding import view
+from .._host.wasm import abi
 from ..errors import BackendUnavailable, InvalidArgument, Unsupported
+from ..tokenizer.encoding import view
+from ..tokenizer.ids import as_bytes
 from .core import CoreBackend
 from .hf import HFBackend
 
 if TYPE_CHECKING:
     from .._host import CoreTokenizer
-    from .._host.instance import StopStep
-    from ..stop import Output
+    from .._host.wasm.instance import StopStep
+    from ..tokenizer.stop import Output
     from .base import Backend
     from .hybrid import Hybrid
 

@@ -35,7 +35,7 @@ class ChatLibrary:
 
 def ours(file: TokenizerFile, build: str, name: str) -> ChatLibrary:
     from ..chat.sandbox import renderer
-    from ..factory import create_tokenizer
+    from ..loading.factory import create_tokenizer
 
     tokenizer = create_tokenizer(file.source, encoder="core", build=build)
     # What one of the twins has compiled, the other finds.
@@ -45,7 +45,7 @@ def ours(file: TokenizerFile, build: str, name: str) -> ChatLibrary:
 def trusted(file: TokenizerFile, build: str) -> ChatLibrary:
     imported("minijinja")
     from ..chat.trusted import renderer
-    from ..factory import create_tokenizer
+    from ..loading.factory import create_tokenizer
 
     tokenizer = create_tokenizer(file.source, encoder="core", build=build)
     return _face("trusted", tokenizer, renderer().compile, renderer="minijinja")

@@ -8,10 +8,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..conversion import convert
 from ..errors import LoadError, SourceNotFound
-from ..sources import Request, read_source
-from ..sources.builtin import SCHEME
+from ..loading.conversion import convert
+from ..loading.sources import Request, read_source
+from ..loading.sources.builtin import SCHEME
 
 __all__ = ["TokenizerFile", "label"]
 

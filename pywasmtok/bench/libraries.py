@@ -51,7 +51,7 @@ def imported(name: str) -> Any:
 
 
 def ours(file: TokenizerFile, build: str, name: str) -> Library:
-    from ..factory import create_tokenizer
+    from ..loading.factory import create_tokenizer
 
     tokenizer = create_tokenizer(file.source, encoder="core", decoder="core", build=build)
     if tokenizer.backend.build != build:

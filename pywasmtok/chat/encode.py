@@ -21,8 +21,8 @@ from .origins import MessageSpan, message_spans, segments
 from .sanitize import control_tokens
 
 if TYPE_CHECKING:
-    from ..encoding import Encoding
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.encoding import Encoding
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["EncodedChat", "encode_chat", "encode_rendered"]
 

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ..sources.control import control_for_core
+from ..loading.sources.control import control_for_core
 from .literals import literal_text
 from .sources import TemplatePlace
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["encoder_of_chats"]
 
@@ -99,7 +99,7 @@ def _configured(tok: Tokenizer, missing: list[str]) -> Tokenizer:
 
 def _loaded_with(tok: Tokenizer, options: Mapping[str, Any]) -> Tokenizer:
     """The same file, loaded once more with these options beside its own."""
-    from ..factory import from_recipe
+    from ..loading.factory import from_recipe
 
     load = json.loads(tok.recipe.load) if tok.recipe.load else {}
     changed = tok.recipe._replace(load=json.dumps({**load, **options}).encode())

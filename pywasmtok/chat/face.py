@@ -14,7 +14,7 @@ from .result import ChatEncoding, Row, Shape
 from .tools_schema import tools_as_dicts
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
     from .contract import CompiledTemplate, Rendered
     from .templates import ChatTemplates
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidArgument, TokenizerError, Unsupported
 
 if TYPE_CHECKING:
-    from ..sources.sidecars import Sidecars
+    from ..loading.sources.sidecars import Sidecars
 
 __all__ = ["no_template"]
 

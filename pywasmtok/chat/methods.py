@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
     from .capabilities import ChatCapabilities
     from .contract import Profile, Renderer, TemplateLimits
     from .renderers import Rendering

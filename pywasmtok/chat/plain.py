@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .._host.status import lone_surrogate
-from .._host.template_core import has_deep_stack
+from .._host.template.core import has_deep_stack
+from .._host.wasm.status import lone_surrogate
 from ..errors import TemplateLimitExceeded
 
 __all__ = ["pack", "pack_plain", "place", "plain"]

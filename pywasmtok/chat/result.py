@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
-from ..fitting import check_limit
+from ..tokenizer.fitting import check_limit
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from ..encoding import Encoding
+    from ..tokenizer.encoding import Encoding
 
 __all__ = ["ChatEncoding", "Row", "Shape"]
 

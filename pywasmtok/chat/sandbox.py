@@ -12,10 +12,10 @@ from itertools import count
 from typing import Any, Final
 
 from .._host import refuse_subinterpreter
-from .._host import template_abi as abi
-from .._host.status import lone_surrogate
-from .._host.template_instance import HEADER, NotPlain, TemplateInstance
-from .._host.template_pool import TemplatePool, TemplatePools, pool, shared
+from .._host.template import abi
+from .._host.template.instance import HEADER, NotPlain, TemplateInstance
+from .._host.template.pool import TemplatePool, TemplatePools, pool, shared
+from .._host.wasm.status import lone_surrogate
 from ..errors import CoreTrap
 from .contract import Origin, Rendered, RenderRequest, TemplateLimits
 from .plain import pack, pack_plain

@@ -16,7 +16,7 @@ from ..errors import Unsupported
 from .literals import literal_text
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["control_tokens", "encode_marked", "mark"]
 

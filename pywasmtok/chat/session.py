@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..backends.core import CoreBackend
-from ..encoding import ID_BYTES, Encoding
 from ..errors import InvalidArgument, TokenizerError
+from ..tokenizer.encoding import ID_BYTES, Encoding
 from .face import Asked, Chat
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["ChatSession", "SessionStats"]
 

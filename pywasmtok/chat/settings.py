@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ..sources.sidecars import Sidecars
-    from ..special import SpecialTokens
-    from ..tokenizer import Tokenizer
+    from ..loading.sources.sidecars import Sidecars
+    from ..tokenizer.special import SpecialTokens
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Settings", "settings_of", "special_tokens_map"]
 
@@ -57,7 +57,7 @@ def settings_of(tok: Tokenizer, beside: Sidecars) -> Settings:
 def special_tokens_map(special: SpecialTokens, beside: Sidecars) -> dict[str, str]:
     """`bos_token` and the like, as templates name them. transformers has them from the
     configurations; what those leave out, the tokenizer's own file may say."""
-    from ..special import ROLES
+    from ..tokenizer.special import ROLES
 
     stated = beside.roles()
     tokens = {role: stated.get(role) or getattr(special, role) for role in ROLES}

@@ -15,8 +15,8 @@ from .settings import Settings, settings_of, special_tokens_map
 from .sources import DEFAULT, TemplatePlace, of_gguf, of_value
 
 if TYPE_CHECKING:
-    from ..sources import SourceLike
-    from ..tokenizer import Tokenizer
+    from ..loading.sources import SourceLike
+    from ..tokenizer.tokenizer import Tokenizer
     from .capabilities import ChatCapabilities
     from .face import Asked
 
@@ -218,7 +218,7 @@ def place_of(place: str, template: TemplateLike | None) -> TemplatePlace | None:
 
 def text_or_file(template: SourceLike) -> str:
     """A path is read; a str is a path if there is a file of that name, and a template otherwise."""
-    from ..sources.sidecars import read_template
+    from ..loading.sources.sidecars import read_template
 
     if not isinstance(template, str):
         return read_template(template)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from ..errors import InvalidArgument
-from ..sources import is_url
+from ..loading.sources import is_url
 
 __all__ = ["API", "KEY_VARIABLE", "Address", "Key", "check_name", "path_of", "split_tokenizer"]
 

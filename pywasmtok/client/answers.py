@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from ..encoding import Encoding
+from ..tokenizer.encoding import Encoding
 from .call import Answer, field_of
 from .errors import BadAnswer
 

@@ -14,7 +14,7 @@ from .http import Settings, answer_of, error_from, httpx, is_lost
 from .retry import Attempts, Retries
 
 if TYPE_CHECKING:
-    from ..sources.source import SourceLike
+    from ..loading.sources.source import SourceLike
     from .answers import NewKey, ServedTokenizer, Tenant, Usage
     from .awaited import AsyncTokenizer
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._ids import as_list
 from ..backends.base import as_pair
 from ..chat.face import as_conversations
-from ..encoding import Encoding, EncodingBatch
 from ..errors import InvalidArgument
-from ..tokenizer import check_unknown, items_of
+from ..tokenizer.encoding import Encoding, EncodingBatch
+from ..tokenizer.ids import as_list
+from ..tokenizer.tokenizer import check_unknown, items_of
 from .calls import TokenizerCalls
 from .chats import asked_chat, asked_of_encode_chat
 from .events import How, stop_fields, stream_step
 
 if TYPE_CHECKING:
-    from .._ids import Ids
-    from .._policy import Special
     from ..backends import TextPair
     from ..backends.base import Segment
-    from ..fitting import Truncated
-    from ..stop import Matched, StopSequenceConfig
+    from ..tokenizer.fitting import Truncated
+    from ..tokenizer.ids import Ids
+    from ..tokenizer.policy import Special
+    from ..tokenizer.stop import Matched, StopSequenceConfig
     from .answers import ServedChat, ServedTokenizer
     from .asynchronous import AsyncClient
     from .call import Call

@@ -16,9 +16,9 @@ from .http import Settings, answer_of, error_from, httpx, is_lost
 from .retry import Attempts, Retries
 
 if TYPE_CHECKING:
-    from ..sources.source import SourceLike
+    from ..backends.remote import RemoteTokenizer
+    from ..loading.sources.source import SourceLike
     from .answers import NewKey, ServedTokenizer, Tenant, Usage
-    from .remote import RemoteTokenizer
 
 __all__ = ["Client"]
 
@@ -70,7 +70,7 @@ class Client:
 
     def tokenizer(self, name: str) -> RemoteTokenizer:
         """A tokenizer of the server, by name or digest. Nothing is asked until it is used."""
-        from .remote import RemoteTokenizer
+        from ..backends.remote import RemoteTokenizer
 
         return RemoteTokenizer(self, name)
 

@@ -8,20 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from .._ids import as_bytes
 from ..backends.base import Segment, check_text, what_is_wrong_with
-from ..encoding import ID_BYTES, Details, Encoding, EncodingBatch
 from ..errors import InvalidArgument, Unsupported
-from ..fitting import Truncated, check_limit, check_side
-from ..tokenizer import segments_of
+from ..tokenizer.encoding import ID_BYTES, Details, Encoding, EncodingBatch
+from ..tokenizer.fitting import Truncated, check_limit, check_side
+from ..tokenizer.ids import as_bytes
+from ..tokenizer.tokenizer import segments_of
 from .address import check_name, path_of
 from .answers import ServedChat
 from .call import BINARY, Answer, Call, field_of, post
 from .errors import BadAnswer
 
 if TYPE_CHECKING:
-    from .._ids import Ids
-    from .._policy import Special
+    from ..tokenizer.ids import Ids
+    from ..tokenizer.policy import Special
 
 __all__ = ["Fetch", "RemoteText", "TokenizerCalls"]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import InvalidArgument
-from ..sources.paths import as_path, read
-from ..sources.source import Request, SourceLike
+from ..loading.sources.paths import as_path, read
+from ..loading.sources.source import Request, SourceLike
 from .address import check_name, path_of
 from .answers import NewKey, ServedTokenizer, Tenant, Usage, nothing, objects
 from .call import BINARY, Answer, Call, document, get, put

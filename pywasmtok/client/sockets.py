@@ -7,16 +7,16 @@ import json
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from .._ids import as_list
 from ..errors import BackendUnavailable, InvalidArgument, TokenizerError
+from ..tokenizer.ids import as_list
 from .address import check_name, path_of
 from .call import document, field_of
 from .errors import BadAnswer, ConnectionFailed, error_of
 from .events import How, matched, open_fields, stop_fields
 
 if TYPE_CHECKING:
-    from .._ids import Ids
-    from ..stop import Matched, StopSequenceConfig
+    from ..tokenizer.ids import Ids
+    from ..tokenizer.stop import Matched, StopSequenceConfig
     from .http import Settings
 
 __all__ = ["SocketStream", "Streams"]

@@ -7,17 +7,17 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
-from .._host import abi
-from .._host.instance import StopStep
+from .._host.wasm import abi
+from .._host.wasm.instance import StopStep
 from ..backends.streaming import Streaming
-from ..encoding import ID_BYTES, view
 from ..errors import InvalidArgument, Unsupported
+from ..tokenizer.encoding import ID_BYTES, view
 from .errors import BadAnswer
 from .events import How, Step, stream_step
 
 if TYPE_CHECKING:
     from ..backends.streaming import StopNode
-    from ..stop import Matched, Output
+    from ..tokenizer.stop import Matched, Output
     from .call import Call
 
 T = TypeVar("T")

@@ -21,16 +21,16 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ..errors import TokenizerError
 from ..tenants.errors import TooManyRequests
-from . import trace
-from .answers import failure, refusal
-from .bodies import LARGE, Bodies
+from .auth.identity import Identity
 from .dialects import shaped
-from .direct import Direct
 from .errors import BadRequest, MethodNotAllowed, NotFound
-from .exchange import Exchange, route_class
-from .identity import Identity
-from .straight import Short, Straight, again, head_of, taken
-from .work import watch
+from .observe import trace
+from .requests.body_budget import LARGE, Bodies
+from .requests.direct import Direct
+from .requests.record import Exchange, route_class
+from .requests.responses import failure, refusal
+from .requests.straight import Short, Straight, again, head_of, taken
+from .scheduling.executor import watch
 
 __all__ = ["App", "create_app"]
 

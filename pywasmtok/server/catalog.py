@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import TokenizerError, Unsupported
 from ..tenants.errors import UnknownTokenizer
+from .auth.keys import KeyIndex
 from .contract import PUBLIC, KeyRecord, Listed, Store, TenantRecord, TokenizerRecord
-from .keys import KeyIndex
 
 if TYPE_CHECKING:
-    from ..sources.lazy import LazyFile
+    from ..loading.sources.lazy import LazyFile
     from ..tenants.contract import FileInfo
 
 __all__ = ["DEFAULT", "Catalog", "TenantFiles", "View"]

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from .._choice import choose_encoder
 from ..errors import InvalidArgument
+from ..loading.choice import choose_encoder
 
 __all__ = [
     "Bounds",

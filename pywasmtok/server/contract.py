@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from ..sources.lazy import LazyFile
+    from ..loading.sources.lazy import LazyFile
     from ..tenants.contract import FileInfo, TenantLike, Usage
     from ..tenants.limits import TenantLimits
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = [
     "LOCAL",

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from .collector import Collector
 from .errors import Draining
+from .workers.garbage import Collector
 
 if TYPE_CHECKING:
     import socket
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from .contract import ServiceLike
-    from .lanes import Lane
+    from .workers.lane import Lane
 
 __all__ = ["CUT_OFF", "Lifecycle", "routes", "serve"]
 
@@ -120,7 +120,7 @@ def routes(service: ServiceLike) -> list[Route]:
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
-    from . import metrics
+    from .observe import metrics
 
     lifecycle: Lifecycle = service.lifecycle
     fresh = {"cache-control": "no-store"}

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import InvalidArgument
-from ..limits import Limits
 from ..tenants.limits import TenantLimits
+from ..tokenizer.limits import Limits
 
 __all__ = ["changed", "limits_from", "limits_of"]
 

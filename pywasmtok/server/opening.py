@@ -12,15 +12,15 @@ import msgspec
 
 from ..errors import InvalidArgument, TokenizerError
 from .config import Config
-from .link import is_possible
 from .service import Service
 from .store import MEMORY, open_store
+from .workers.handover_socket import is_possible
 
 if TYPE_CHECKING:
-    from .._host.snapshots import SnapshotStore
+    from .._host.snapshots.store import SnapshotStore
     from ..tenants.pool import TenantPool
-    from .metrics import ServerMetrics
-    from .work import ThreadWork
+    from .observe.metrics import ServerMetrics
+    from .scheduling.executor import ThreadWork
 
 __all__ = ["DEMO", "check_workers", "open_service", "snapshots_of"]
 
@@ -32,8 +32,8 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
     folder in which the workers of one server find each other's numbers."""
     from .._host.prepared import prepare
     from ..tenants.pool import TenantPool
-    from .metrics import ServerMetrics
-    from .work import ThreadWork
+    from .observe.metrics import ServerMetrics
+    from .scheduling.executor import ThreadWork
 
     prepare(lambda text: print(f"pywasmtok: {text}", file=sys.stderr, flush=True))
     bounds = config.bounds
@@ -53,7 +53,7 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
         undo.callback(work.close)
         log = None
         if config.logs.access:
-            from .access_log import AccessLog
+            from .observe.access_log import AccessLog
 
             log = AccessLog(sys.stderr, label=metrics.label)
         service = Service(config, store, pool, work, metrics=metrics, access_log=log)
@@ -70,7 +70,7 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
 
 
 def snapshots_of(config: Config) -> SnapshotStore | Literal[False]:
-    from .._host.snapshots import SnapshotStore
+    from .._host.snapshots.store import SnapshotStore
 
     storage = config.storage
     folder = None if storage.snapshots is None else Path(storage.snapshots)

@@ -10,15 +10,16 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from .._choice import choose_encoder
 from ..errors import InvalidArgument, LoadError, TokenizerError
-from ..factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
-from ..limits import Limits
+from ..loading.choice import choose_encoder
+from ..loading.factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
 from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
 from ..tenants.errors import StorageFull, UnknownTokenizer
 from ..tenants.limits import TenantLimits
 from ..tenants.options import Reading, digest_of
 from ..tenants.tenant import typed
+from ..tokenizer.limits import Limits
+from .auth.keys import KeyIndex
 from .catalog import Catalog, TenantFiles, View
 from .config import Config
 from .contract import (
@@ -34,15 +35,14 @@ from .contract import (
     Work,
 )
 from .errors import NotFound
-from .keys import KeyIndex
 from .lifecycle import Lifecycle
 from .limits import changed
 from .names import check_alias
-from .usage import UsageWriter
-from .work import NotNowError
+from .observe.usage import UsageWriter
+from .scheduling.executor import NotNowError
 
 if TYPE_CHECKING:
-    from ..sources.lazy import LazyFile
+    from ..loading.sources.lazy import LazyFile
 
 __all__ = ["Service"]
 

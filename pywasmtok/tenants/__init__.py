@@ -19,7 +19,7 @@ from .errors import Cancelled, Overloaded, StorageFull, TooManyRequests, Unknown
 from .limits import TenantLimits
 
 if TYPE_CHECKING:
-    from .._host.cancel import CancelToken, cancellable
+    from .._host.calls.cancel import CancelToken, cancellable
     from .options import digest_of, read_source
     from .pool import TenantPool
     from .tenant import Tenant
@@ -45,10 +45,10 @@ __all__ = [
 ]
 
 _LATER = {
-    "CancelToken": "pywasmtok._host.cancel",
+    "CancelToken": "pywasmtok._host.calls.cancel",
     "Tenant": "pywasmtok.tenants.tenant",
     "TenantPool": "pywasmtok.tenants.pool",
-    "cancellable": "pywasmtok._host.cancel",
+    "cancellable": "pywasmtok._host.calls.cancel",
     "digest_of": "pywasmtok.tenants.options",
     "read_source": "pywasmtok.tenants.options",
 }

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ..errors import TokenizerError
-    from ..sources.lazy import LazyFile
-    from ..tokenizer import Tokenizer
+    from ..loading.sources.lazy import LazyFile
+    from ..tokenizer.tokenizer import Tokenizer
     from .limits import TenantLimits
 
 __all__ = ["FileInfo", "Files", "TenantLike", "TenantPoolLike", "Usage"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._locks import ForkSafeLock
 from ..errors import LoadError
-from ..sources.lazy import LazyFile
+from ..loading.sources.lazy import LazyFile
 from .options import joined
 
 __all__ = ["KeptFile", "MemoryFiles"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._locks import ForkSafeLock
 
 if TYPE_CHECKING:
-    from .._host.image import Image
+    from .._host.snapshots.image import Image
     from .limits import TenantLimits
 
 __all__ = ["Instances"]
@@ -84,7 +84,7 @@ class Instances:
 
     def measure(self) -> int:
         """Bytes that they have written to. A call in another thread is not disturbed."""
-        from .._host.private_memory import own_bytes
+        from .._host.linux.private_memory import own_bytes
 
         total = 0
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from ..errors import InvalidArgument
-from ..limits import Limits
+from ..tokenizer.limits import Limits
 
 __all__ = ["TenantLimits"]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..chat.sources import TemplatePlace, of_value
 from ..errors import InvalidArgument
-from ..sources.sidecars import NO_SIDECARS, Sidecars, givable, given_sidecars
-from ..sources.source import Request, Source
+from ..loading.sources.sidecars import NO_SIDECARS, Sidecars, givable, given_sidecars
+from ..loading.sources.source import Request, Source
 
 if TYPE_CHECKING:
-    from ..limits import Limits
-    from ..sources import SourceLike
-    from ..sources.lazy import LazyFile
+    from ..loading.sources import SourceLike
+    from ..loading.sources.lazy import LazyFile
+    from ..tokenizer.limits import Limits
 
 __all__ = ["Reading", "digest_of", "read_source"]
 
@@ -119,7 +119,7 @@ def read_source(
 ) -> tuple[bytes | LazyFile, dict[str, Any]]:
     """What `create_tokenizer` takes (a path, a folder, `builtin:demo`, the name of a model), as
     bytes and the options of `Tenant.add`: for tokenizers that the program itself offers."""
-    from ..sources import read_source as read
+    from ..loading.sources import read_source as read
 
     readers = {name: value for name, value in options.items() if name in _FOR_READERS}
     found = read(source, Request(**readers, limits=limits).checked())

@@ -15,8 +15,8 @@ from .limits import TenantLimits
 from .tenant import Tenant
 
 if TYPE_CHECKING:
-    from .._host.snapshots import SnapshotStore
-    from ..tokenizer import Tokenizer
+    from .._host.snapshots.store import SnapshotStore
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["TenantPool"]
 
@@ -46,8 +46,9 @@ class TenantPool:
         max_maps      the same for memory maps; None: three quarters of what the system allows
         clock         for tests
         """
-        from .._host import private_memory, refuse_subinterpreter
-        from .._host.snapshots import SnapshotStore
+        from .._host import refuse_subinterpreter
+        from .._host.linux import private_memory
+        from .._host.snapshots.store import SnapshotStore
 
         refuse_subinterpreter()
         if not (snapshots is None or snapshots is False or isinstance(snapshots, SnapshotStore)):

@@ -30,10 +30,10 @@ from .options import Reading, joined
 from .slots import Slots
 
 if TYPE_CHECKING:
-    from .._host.image import Image
-    from ..limits import Limits
-    from ..sources.lazy import LazyFile
-    from ..tokenizer import Options, Recipe, Tokenizer
+    from .._host.snapshots.image import Image
+    from ..loading.sources.lazy import LazyFile
+    from ..tokenizer.limits import Limits
+    from ..tokenizer.tokenizer import Options, Recipe, Tokenizer
     from .pool import TenantPool
 
 __all__ = ["Tenant", "typed"]
@@ -85,8 +85,8 @@ class Tenant:
         pool: TenantPool,
         clock: Clock,
     ) -> None:
-        from .._host.images import Images
-        from .._host.template_pool import TemplatePools
+        from .._host.snapshots.images import Images
+        from .._host.template.pool import TemplatePools
         from ..chat.sandbox import SandboxRenderer
 
         self.name = name
@@ -321,9 +321,9 @@ class Tenant:
     def _by_hf(self, entry: _Entry) -> Tokenizer:
         """With the bounds that can be counted; nothing stops a call of another library."""
         from ..backends.hf import HFBackend
-        from ..budgets import view_of
-        from ..factory import from_recipe
-        from ..tokenizer import Options
+        from ..backends.limited import view_of
+        from ..loading.factory import from_recipe
+        from ..tokenizer.tokenizer import Options
 
         def whole() -> Tokenizer:
             options = Options("hf", "hf", _build(), True, 1, self._pool.snapshots or False)
@@ -353,8 +353,8 @@ class Tenant:
             raise typed(_clean(error)) from None
 
     def _read(self, entry: _Entry) -> Tokenizer:
-        from ..factory import from_recipe
-        from ..tokenizer import Options
+        from ..loading.factory import from_recipe
+        from ..tokenizer.tokenizer import Options
 
         options = Options("core", "core", _build(), False, 1, self._images)
         tok = from_recipe(self._recipe(entry, options, self._limits.calls))
@@ -365,7 +365,7 @@ class Tenant:
         return tok
 
     def _recipe(self, entry: _Entry, options: Options, limits: Limits | None) -> Recipe:
-        from ..tokenizer import Recipe
+        from ..tokenizer.tokenizer import Recipe
 
         reading, load = entry.reading, entry.load
         if load is None:
@@ -457,6 +457,6 @@ def _clean(error: TokenizerError) -> TokenizerError:
 
 def _build() -> str | None:
     """Tenants share no memory, whatever build the environment names."""
-    from .._host import artifacts
+    from .._host.wasm import artifacts
 
     return artifacts.DEFAULT if artifacts.named(None) == artifacts.SHARED else None

@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 
 from bench.fakes import record, row
-from pywasmtok.bench import command
 from pywasmtok.bench.groups import GROUPS
 from pywasmtok.bench.record import schema
-from pywasmtok.cli import main
-from tools import bench_records
+from pywasmtok.cli import bench as command
+from pywasmtok.cli.main import main
+from tools.bench import records as bench_records
 
 
 def test_a_quick_run_from_the_command_line(

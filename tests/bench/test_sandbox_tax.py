@@ -14,9 +14,16 @@ from pywasmtok.bench import native
 from pywasmtok.bench.files import TokenizerFile
 from pywasmtok.bench.libraries import LeftOutError, load, names_of
 from pywasmtok.bench.measure import Result
-from tools import sandbox_tax
-from tools.sandbox.guest import Guest
-from tools.sandbox.variants import EPOCHS, SIGNALS, VARIANTS, Variant, names_of_shipped, shipped
+from tools.bench import sandbox_tax
+from tools.bench.sandbox.guest import Guest
+from tools.bench.sandbox.variants import (
+    EPOCHS,
+    SIGNALS,
+    VARIANTS,
+    Variant,
+    names_of_shipped,
+    shipped,
+)
 
 TEXTS = ("Hello world", "", "naïve 🌶️ 你好\n\n  def f(x):", "word " * 300_000)
 
@@ -112,7 +119,7 @@ def test_a_record_says_when_how_and_where(tmp_path: Path, monkeypatch: pytest.Mo
     arguments = ["builtin:demo", "--json", written[0], "--markdown", written[1]]
     assert sandbox_tax.main(arguments) == 0
     record = json.loads(Path(written[0]).read_text("utf-8"))
-    assert record["command"].startswith("python -m tools.sandbox_tax builtin:demo --json ")
+    assert record["command"].startswith("python -m tools.bench.sandbox_tax builtin:demo --json ")
     assert record["machine"].keys() >= {"cpu", "load_average_after"}
     assert [row["tokenizer"] for row in record["rows"]] == ["demo"]
     page = Path(written[1]).read_text("utf-8")

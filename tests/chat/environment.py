@@ -9,7 +9,7 @@ import pytest
 
 from pywasmtok.chat.contract import Renderer
 from pywasmtok.errors import BackendUnavailable
-from tools.chat.corpus import CHAT
+from tools.verify.chat.corpus import CHAT
 
 # Another version is another reference.
 WANTED = {"jinja2": "3.1.6", "transformers": "5.23.0"}
@@ -42,7 +42,7 @@ def renderer(name: str) -> Renderer:
         pytest.skip(f"there is no {RENDERERS[name]}")
     if name == "minijinja" and util.find_spec("minijinja") is None:
         pytest.skip("the trusted renderer needs the package minijinja")
-    from tools.chat.renderers import open_renderer
+    from tools.verify.chat.renderers import open_renderer
 
     try:
         return open_renderer(name)

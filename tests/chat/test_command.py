@@ -12,7 +12,7 @@ import pytest
 
 import pywasmtok
 from pywasmtok.chat.contract import CompiledTemplate, Origin, Rendered, RenderRequest
-from pywasmtok.cli import main
+from pywasmtok.cli.main import main
 
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"

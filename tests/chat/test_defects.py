@@ -15,8 +15,8 @@ ARGUMENTS = {"d": {"a": 1, "k": 2}, "l": ["x", "y"], "big": 2**63}
 
 
 def outcomes(source: str) -> tuple[object, object]:
-    from tools.chat.outcomes import Case, observe
-    from tools.chat.reference import Reference
+    from tools.verify.chat.outcomes import Case, observe
+    from tools.verify.chat.reference import Reference
 
     case = Case(source, RenderRequest([{"role": "user", "content": "Hi"}], arguments=ARGUMENTS))
     return observe(Reference(), case), observe(renderer("sandbox"), case)
@@ -127,7 +127,7 @@ def outcomes(source: str) -> tuple[object, object]:
     ],
 )
 def test_is_the_reference(source: str) -> None:
-    from tools.chat.outcomes import compare
+    from tools.verify.chat.outcomes import compare
 
     expected, found = outcomes(source)
     assert compare(expected, found) == "equal", f"{expected}\n{found}"  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ BUFFERED = {
 @pytest.mark.parametrize("name", BUFFERED)
 def test_a_generation_block_in_a_buffer_is_where_its_text_is(name: str) -> None:
     """The reference counts what was written out before, and names other characters."""
-    from tools.chat.reference import Reference
+    from tools.verify.chat.reference import Reference
 
     request = RenderRequest([{"role": "user", "content": "x"}], generation=True)
     here = renderer("sandbox").compile(BUFFERED[name]).render(request)

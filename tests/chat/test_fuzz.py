@@ -1,4 +1,6 @@
-"""Random templates and conversations against the reference; tools/fuzz_chat.py runs for longer."""
+"""Random templates and conversations against the reference.
+
+tools/verify/fuzz_chat.py runs for longer."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tools.chat import corpus
+from tools.verify.chat import corpus
 
 from .environment import needs_chats, needs_reference, renderer, told
 
@@ -21,8 +23,8 @@ RENDERS = 40_000 if SLOW else 600
 
 @pytest.mark.parametrize("kind", ["real", "mutant", "fragment", "grammar", "wild"])
 def test_the_sandbox_is_the_reference(kind: str) -> None:
-    from tools.chat.contexts import drawn
-    from tools.chat.fuzz import Fuzzer
+    from tools.verify.chat.contexts import drawn
+    from tools.verify.chat.fuzz import Fuzzer
 
     fuzzer = Fuzzer(renderer("sandbox"), drawn(100, 1), random.Random(kind))
     findings = fuzzer.run([kind], RENDERS, seconds=3600)
@@ -32,10 +34,10 @@ def test_the_sandbox_is_the_reference(kind: str) -> None:
 
 
 def test_conversations_of_hypothesis_through_real_templates() -> None:
-    from tools.chat.contexts import requests
-    from tools.chat.outcomes import Case, observe
-    from tools.chat.reference import Reference
-    from tools.chat.report import difference
+    from tools.verify.chat.contexts import requests
+    from tools.verify.chat.outcomes import Case, observe
+    from tools.verify.chat.reference import Reference
+    from tools.verify.chat.report import difference
 
     sandbox, reference = renderer("sandbox"), Reference()
 

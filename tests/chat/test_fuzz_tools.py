@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pywasmtok._host.artifacts import read_template
-from tools.chat import ordeal
+from pywasmtok._host.wasm.artifacts import read_template
+from tools.verify.chat import ordeal
 
 from .environment import needs_chats, needs_reference, renderer
 
@@ -21,7 +21,7 @@ def said(log: Path) -> list[dict[str, Any]]:
 
 
 def test_renders_are_counted_in_the_log(tmp_path: Path) -> None:
-    from tools import fuzz_chat
+    from tools.verify import fuzz_chat
 
     renderer("sandbox")
     log = tmp_path / "runs.jsonl"
@@ -36,7 +36,7 @@ def test_renders_are_counted_in_the_log(tmp_path: Path) -> None:
 
 
 def test_mutants_are_counted_in_the_log(tmp_path: Path) -> None:
-    from tools import fuzz_mutants
+    from tools.verify import fuzz_mutants
 
     renderer("sandbox")
     log = tmp_path / "runs.jsonl"
@@ -45,7 +45,7 @@ def test_mutants_are_counted_in_the_log(tmp_path: Path) -> None:
 
 
 def test_a_death_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tools import fuzz_mutants
+    from tools.verify import fuzz_mutants
 
     log = tmp_path / "runs.jsonl"
     monkeypatch.setattr(ordeal, "mutants", lambda *_: [{"death": -11}])

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tools.chat import corpus, report
-from tools.chat.outcomes import Case
+from tools.verify.chat import corpus, report
+from tools.verify.chat.outcomes import Case
 
 from .environment import needs_chats, needs_reference, renderer, told
 

@@ -12,8 +12,8 @@ import pytest
 
 from pywasmtok.chat.contract import Rendered, RenderRequest, TemplateLimits
 from pywasmtok.errors import TemplateRaised, TemplateRuntimeError, UnsupportedTemplateFeature
-from tools.chat import corpus, hostile, ordeal
-from tools.chat.outcomes import Case
+from tools.verify.chat import corpus, hostile, ordeal
+from tools.verify.chat.outcomes import Case
 
 from .environment import needs_chats, needs_reference
 
@@ -32,7 +32,7 @@ class Broken:
     def compile(
         self, source: str, *, strict: bool = True, limits: TemplateLimits | None = None
     ) -> BrokenTemplate:
-        from tools.chat.reference import Reference
+        from tools.verify.chat.reference import Reference
 
         return BrokenTemplate(source, self, Reference().compile(source).render)
 
@@ -99,7 +99,7 @@ BREAKS = {
 
 @pytest.mark.parametrize("verdict", BREAKS)
 def test_every_kind_of_fault_is_found(verdict: str) -> None:
-    from tools.chat import report
+    from tools.verify.chat import report
 
     tokens = corpus.templates()
     with_spans = next(name for name in tokens if "endgeneration" in tokens[name])
@@ -120,8 +120,8 @@ def test_every_kind_of_fault_is_found(verdict: str) -> None:
 
 
 def test_the_fuzzer_finds_a_needle_and_makes_it_small() -> None:
-    from tools.chat.contexts import drawn
-    from tools.chat.fuzz import Fuzzer
+    from tools.verify.chat.contexts import drawn
+    from tools.verify.chat.fuzz import Fuzzer
 
     def needle(source: str, honest: Render, request: RenderRequest) -> Rendered:
         rendered = honest(request)

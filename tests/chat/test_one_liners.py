@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from tools.chat import corpus, matrix
+from tools.verify.chat import corpus, matrix
 
 from .environment import needs_chats, needs_reference, renderer, told
 
@@ -24,8 +24,8 @@ def test_the_matrix_is_large() -> None:
 
 @needs_chats
 def test_the_recorded_probes_are_what_the_reference_says() -> None:
-    from tools.chat.outcomes import observe, stable
-    from tools.chat.reference import Reference
+    from tools.verify.chat.outcomes import observe, stable
+    from tools.verify.chat.reference import Reference
 
     reference = Reference()
     compared = 0
@@ -43,7 +43,7 @@ def test_the_recorded_probes_are_what_the_reference_says() -> None:
 
 @needs_chats
 def test_probes() -> None:
-    from tools.chat import report
+    from tools.verify.chat import report
 
     tally = report.run(renderer("sandbox"), report.probes())
     assert tally.total >= 371
@@ -51,7 +51,7 @@ def test_probes() -> None:
 
 
 def check(section: str, share: float) -> None:
-    from tools.chat import report
+    from tools.verify.chat import report
 
     with warnings.catch_warnings():
         # Python warns of what some of the one-liners compile to in the reference.

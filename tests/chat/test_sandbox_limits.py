@@ -12,11 +12,13 @@ from collections.abc import Callable
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host import template_core, template_pool, ticker
-from pywasmtok._host.template_instance import TemplateInstance
+from pywasmtok._host.calls import ticker
+from pywasmtok._host.template import core as template_core
+from pywasmtok._host.template import pool as template_pool
+from pywasmtok._host.template.instance import TemplateInstance
 from pywasmtok.chat.contract import RenderRequest, TemplateLimits
 from pywasmtok.chat.sandbox import renderer
-from tools.build_core import ROOT
+from tools.build.build_core import ROOT
 
 REQUEST = RenderRequest([{"role": "user", "content": "Hi"}], arguments={"x": "a" * 1000})
 SPIN = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tools.chat import corpus, report
-from tools.chat.outcomes import observe
+from tools.verify.chat import corpus, report
+from tools.verify.chat.outcomes import observe
 
 from .environment import every_renderer, needs_chats, needs_reference, renderer, told
 
@@ -45,7 +45,7 @@ def test_the_trusted_renderer_differs_only_where_it_is_documented() -> None:
 @every_renderer
 def test_the_older_profile(name: str, conversation: str) -> None:
     """Where the two profiles differ most; what 4.57 answers, the reference is asked."""
-    from tools.chat.reference import Reference
+    from tools.verify.chat.reference import Reference
 
     reference = Reference()
     cases = []

@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("websockets", reason="the extra `server` is not installed")
 
-from pywasmtok.server.link import is_possible
-from tools.attack.good import Good, fairness, percentile, questions
-from tools.attack.hostile import CONTAINED, KINDS, Attacker
-from tools.attack.http1 import Answer
-from tools.attack.report import part_of
-from tools.attack.run import run
+from pywasmtok.server.workers.handover_socket import is_possible
+from tools.verify.attack.good import Good, fairness, percentile, questions
+from tools.verify.attack.hostile import CONTAINED, KINDS, Attacker
+from tools.verify.attack.http1 import Answer
+from tools.verify.attack.report import part_of
+from tools.verify.attack.run import run
 
 
 @pytest.mark.parametrize("long_workers", [0, 1])

@@ -16,9 +16,9 @@ from server.fakes import FakeService
 from client.live import local_tokenizer, serving
 from pywasmtok import InvalidArgument, StopSequenceConfig, Unsupported
 from pywasmtok.client import AsyncClient, Client, ConnectionFailed
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config
 from pywasmtok.server.errors import Forbidden, NotFound, Unauthorized
-from pywasmtok.server.keys import make_key
 from pywasmtok.tenants.errors import UnknownTokenizer
 
 DEMO = lzma.decompress(files("pywasmtok").joinpath("data", "demo.tokenizer.json.xz").read_bytes())

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
 
-from tools.soak import draw, run, slope
+from tools.verify.soak import draw, run, slope
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -10,10 +10,10 @@ from pathlib import Path
 import wasmtime
 
 import pywasmtok._host as host
-from pywasmtok._host.artifacts import SHARED, Artifact
-from pywasmtok._host.cache import Cache
-from pywasmtok._host.core import Core
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.wasm.artifacts import SHARED, Artifact
+from pywasmtok._host.wasm.cache import Cache
+from pywasmtok._host.wasm.core import Core
 
 WAT = Path(__file__).with_name("test_core.wat").read_text(encoding="utf-8")
 

@@ -10,11 +10,11 @@ import wasmtime
 
 import pywasmtok._host as host
 from pywasmtok import errors
-from pywasmtok._host import abi, artifacts, core
-from pywasmtok._host.artifacts import Artifact
-from pywasmtok._host.cache import ENVIRONMENT, Cache
-from pywasmtok._host.core import Core
-from pywasmtok._host.wasm_file import custom_sections
+from pywasmtok._host.wasm import abi, artifacts, core
+from pywasmtok._host.wasm.artifacts import Artifact
+from pywasmtok._host.wasm.cache import ENVIRONMENT, Cache
+from pywasmtok._host.wasm.core import Core
+from pywasmtok._host.wasm.wasm_file import custom_sections
 
 from .cores import custom, ids_of, sample_wasm
 

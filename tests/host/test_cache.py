@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pywasmtok._host import cache as caches
-from pywasmtok._host import config
-from pywasmtok._host.artifacts import Artifact
-from pywasmtok._host.cache import ENVIRONMENT, Cache
-from pywasmtok._host.core import Core, version
+from pywasmtok._host.wasm import cache as caches
+from pywasmtok._host.wasm import config
+from pywasmtok._host.wasm.artifacts import Artifact
+from pywasmtok._host.wasm.cache import ENVIRONMENT, Cache
+from pywasmtok._host.wasm.core import Core, version
 
 from .cores import ids_of, sample_wasm
 from .processes import finish, run, start
@@ -109,9 +109,9 @@ def test_the_key_holds_all_that_the_code_depends_on(
     assert not opened(store).from_cache
     monkeypatch.undo()
     monkeypatch.setenv(ENVIRONMENT, str(directory))
-    monkeypatch.setattr("pywasmtok._host.core.version", lambda: "99.0")
+    monkeypatch.setattr("pywasmtok._host.wasm.core.version", lambda: "99.0")
     assert not opened(store).from_cache
-    monkeypatch.setattr("pywasmtok._host.core.processor", lambda: "another processor")
+    monkeypatch.setattr("pywasmtok._host.wasm.core.processor", lambda: "another processor")
     assert not opened(store).from_cache
     assert len(list(directory.iterdir())) == 4
 
@@ -121,7 +121,7 @@ def test_the_version_of_wasmtime_is_that_of_its_metadata(monkeypatch: pytest.Mon
     # Where no installer has left a folder beside it, or there are several.
     for names in ([], ["wasmtime-1.dist-info", "wasmtime-2.dist-info"]):
         with monkeypatch.context() as patch:
-            patch.setattr("pywasmtok._host.core.os.listdir", lambda path, names=names: names)
+            patch.setattr("pywasmtok._host.wasm.core.os.listdir", lambda path, names=names: names)
             patch.setattr(metadata, "version", lambda package: f"of {package}")
             assert version() == "of wasmtime"
 
@@ -220,9 +220,9 @@ def test_a_full_disk_leaves_nothing_behind(
 
 USE = """
     import cores
-    from pywasmtok._host.artifacts import Artifact
-    from pywasmtok._host.cache import Cache
-    from pywasmtok._host.core import Core
+    from pywasmtok._host.wasm.artifacts import Artifact
+    from pywasmtok._host.wasm.cache import Cache
+    from pywasmtok._host.wasm.core import Core
     import pywasmtok._host as host
 
     for _ in range(5):

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host import abi
-from pywasmtok._host.status import reported
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.wasm import abi
+from pywasmtok._host.wasm.status import reported
 
 from .cores import LONG, ids_of, load
 
@@ -174,7 +174,7 @@ def test_every_kind_of_error_has_a_class(number: int, name: str) -> None:
 def test_input_beyond_the_bound_is_refused_before_it_crosses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from pywasmtok._host import config
+    from pywasmtok._host.wasm import config
 
     tok = load()
     monkeypatch.setattr(config, "MAX_INPUT", 200_000)
@@ -184,7 +184,7 @@ def test_input_beyond_the_bound_is_refused_before_it_crosses(
 
 
 def test_memory_of_the_instance_is_capped(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pywasmtok._host import config
+    from pywasmtok._host.wasm import config
 
     monkeypatch.setattr(config, "MEMORY_CAP", 8 * 1024 * 1024)
     capped = load()

@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 import pywasmtok._host as host
-from pywasmtok._host.cancel import CancelToken, cancellable, current
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls.cancel import CancelToken, cancellable, current
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok.chat.contract import RenderRequest, TemplateLimits
 from pywasmtok.chat.sandbox import renderer
 from pywasmtok.errors import Cancelled, DeadlineExceeded, TemplateLimitExceeded

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host import crew as crews
-from pywasmtok._host import processors
-from pywasmtok._host.crew import Crew, Job
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls import helpers as crews
+from pywasmtok._host.calls.helpers import Crew, Job
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.linux import processors
 
 from .cores import LONG, ids_of, load
 from .processes import finish, run, start
@@ -33,7 +33,7 @@ SETUP = """
     import cores
     # What a shell starts in the background ignores it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    from pywasmtok._host.crew import crew
+    from pywasmtok._host.calls.helpers import crew
 
     def small_pieces(tok):
         tok._parallel.piece = tok._parallel.smallest = 1000
@@ -550,7 +550,7 @@ def test_fork_in_the_middle_of_a_job() -> None:
         run(
             SETUP
             + """
-    from pywasmtok._host.crew import Job
+    from pywasmtok._host.calls.helpers import Job
     caller = threading.get_ident()
     child = None
     def work(piece, helped):

@@ -13,9 +13,10 @@ import pytest
 
 import pywasmtok._host as host
 from pywasmtok import errors
-from pywasmtok._host import deadline, ticker, timer
-from pywasmtok._host.instance import Instance
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls import deadline, ticker
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.linux import timer
+from pywasmtok._host.wasm.instance import Instance
 
 from .cores import LONG, SPIN, TRAPS, ids_of, load, sample_core
 from .hogs import measured

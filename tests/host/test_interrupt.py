@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pywasmtok._host import interrupt
-from pywasmtok._host.instance import Instance
-from pywasmtok._host.status import Interrupted
-from pywasmtok._host.tokenizer import LONG_TEXT
+from pywasmtok._host.calls import interrupt
+from pywasmtok._host.calls.tokenizer import LONG_TEXT
+from pywasmtok._host.wasm.instance import Instance
+from pywasmtok._host.wasm.status import Interrupted
 
 from .cores import LONG, ids_of, load
 from .processes import finish, start

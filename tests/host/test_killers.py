@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import pywasmtok._host as host
-from pywasmtok._host import config
+from pywasmtok._host.wasm import config
 
 from .cores import load
 from .processes import TRAP_ALL, run
@@ -99,9 +99,9 @@ def test_k3_compiling_in_a_forked_child() -> None:
     code = """
     import os
     import cores
-    from pywasmtok._host.artifacts import Artifact
-    from pywasmtok._host.cache import Cache
-    from pywasmtok._host.core import Core
+    from pywasmtok._host.wasm.artifacts import Artifact
+    from pywasmtok._host.wasm.cache import Cache
+    from pywasmtok._host.wasm.core import Core
 
     cores.load().encode_ids("the parent has compiled")
     child = os.fork()
@@ -172,9 +172,9 @@ def test_k10_exceptions_of_python_never_enter_the_core() -> None:
     assert "imports env.now instead of nothing" in run("""
     import wasmtime
     import cores, pywasmtok.errors as errors
-    from pywasmtok._host.artifacts import Artifact
-    from pywasmtok._host.cache import Cache
-    from pywasmtok._host.core import Core
+    from pywasmtok._host.wasm.artifacts import Artifact
+    from pywasmtok._host.wasm.cache import Cache
+    from pywasmtok._host.wasm.core import Core
 
     wasm = wasmtime.wat2wasm('(module (import "env" "now" (func)) (memory (export "memory") 1))')
     try:

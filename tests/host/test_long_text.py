@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from pywasmtok._host.long_text import LongText
+from pywasmtok._host.calls.long_text import LongText
 
 SIZE: Final = 64 * 1024
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host.instance import Handles
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.wasm.instance import Handles
 
 from .cores import TRAPS, ids_of, load, sample_core
 
@@ -118,8 +118,8 @@ def test_nothing_that_is_handed_out_looks_into_the_guest(tok: CoreTokenizer) -> 
 def test_a_module_of_another_shape_is_refused() -> None:
     import wasmtime
 
-    from pywasmtok._host.artifacts import Artifact
-    from pywasmtok._host.core import check_exports, check_imports
+    from pywasmtok._host.wasm.artifacts import Artifact
+    from pywasmtok._host.wasm.core import check_exports, check_imports
 
     artifact = Artifact("odd", b"")
     engine = sample_core(False).engine

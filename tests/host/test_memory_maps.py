@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host.memory_maps import NO_ROOM, MemoryMaps
+from pywasmtok._host.wasm.memory_maps import NO_ROOM, MemoryMaps
 
 from .processes import run
 
@@ -38,7 +38,7 @@ def test_copies_end_at_a_limit_and_not_in_a_fallback() -> None:
     code = """
     import copy
     import pywasmtok
-    from pywasmtok._host.memory_maps import of_clones
+    from pywasmtok._host.wasm.memory_maps import of_clones
     tok = pywasmtok.create_tokenizer("builtin:demo")
     ids = tok.encode("text").ids
     of_clones._most = of_clones.taken + 40

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pywasmtok._host.new_file import new_file
+from pywasmtok._host.snapshots.new_file import new_file
 
 
 def test_a_new_file_is_this_user_s_alone(tmp_path: Path) -> None:

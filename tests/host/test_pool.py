@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host import pool as pools
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls import pool as pools
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
 
 from .cores import LONG, WORK, ids_of, load, sample_core
 
@@ -56,7 +56,7 @@ def test_a_second_instance_does_not_read_the_file_again() -> None:
 
 def test_copying_is_an_equal_way_of_cloning(monkeypatch: pytest.MonkeyPatch) -> None:
     """What serves systems without anonymous files."""
-    from pywasmtok._host import image
+    from pywasmtok._host.snapshots import image
 
     monkeypatch.setattr(image, "_anonymous_file", lambda layout, parts: None)
     tok = load()

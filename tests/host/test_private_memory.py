@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from pywasmtok._host import raw
-from pywasmtok._host.core import open_core
-from pywasmtok._host.instance import Instance
-from pywasmtok._host.private_memory import give_back
+from pywasmtok._host.linux.private_memory import give_back
+from pywasmtok._host.wasm import raw
+from pywasmtok._host.wasm.core import open_core
+from pywasmtok._host.wasm.instance import Instance
 
 SIZE = 20 << 20
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pywasmtok._host import processors
+from pywasmtok._host.linux import processors
 
 from .processes import run
 

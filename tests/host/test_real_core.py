@@ -10,11 +10,11 @@ import pytest
 
 import pywasmtok._host as host
 from pywasmtok import errors
-from pywasmtok._host import artifacts
-from pywasmtok._host.cache import ENVIRONMENT, OFF, Cache
-from pywasmtok._host.core import open_core
-from pywasmtok._host.instance import Instance
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.wasm import artifacts
+from pywasmtok._host.wasm.cache import ENVIRONMENT, OFF, Cache
+from pywasmtok._host.wasm.core import open_core
+from pywasmtok._host.wasm.instance import Instance
 
 from .processes import run
 from .small_tokenizer import FILE, REFERENCE, expected, numbers
@@ -132,7 +132,7 @@ def test_a_clone_needs_nothing_but_the_memory(name: str) -> None:
 
 def mutable_globals(wasm: bytes) -> int:
     """How many the module has, exported or not."""
-    from pywasmtok._host import wasm_file
+    from pywasmtok._host.wasm import wasm_file
 
     for section, start, end in wasm_file._sections(wasm):
         if section == 6:

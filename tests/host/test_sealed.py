@@ -15,11 +15,11 @@ import pytest
 import wasmtime
 
 import pywasmtok._host as host
-from pywasmtok._host import sealed
-from pywasmtok._host.artifacts import Artifact
-from pywasmtok._host.cache import Cache
-from pywasmtok._host.core import Core
-from pywasmtok._host.sealed import Sealed, sealed_copy
+from pywasmtok._host.linux import sealed
+from pywasmtok._host.linux.sealed import Sealed, sealed_copy
+from pywasmtok._host.wasm.artifacts import Artifact
+from pywasmtok._host.wasm.cache import Cache
+from pywasmtok._host.wasm.core import Core
 
 from .cores import ids_of, sample_wasm
 

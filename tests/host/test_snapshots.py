@@ -19,10 +19,12 @@ import pytest
 
 import pywasmtok._host as host
 from pywasmtok import errors
-from pywasmtok._host import file_systems, image, snapshot_file, snapshot_folder, snapshots
-from pywasmtok._host.cache import ENVIRONMENT, OFF, Cache
-from pywasmtok._host.snapshots import SMALLEST_FILE, SnapshotStore
-from pywasmtok._host.tokenizer import CoreTokenizer
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.linux import file_systems
+from pywasmtok._host.snapshots import image, snapshot_file, snapshot_folder
+from pywasmtok._host.snapshots import store as snapshots
+from pywasmtok._host.snapshots.store import SMALLEST_FILE, SnapshotStore
+from pywasmtok._host.wasm.cache import ENVIRONMENT, OFF, Cache
 
 from . import small_tokenizer
 from .processes import finish, run, start
@@ -103,7 +105,7 @@ def test_another_process_finds_it(store: SnapshotStore) -> None:
     load(store)
     code = f"""
     from tests.host import test_snapshots as tests
-    from pywasmtok._host.snapshots import SnapshotStore
+    from pywasmtok._host.snapshots.store import SnapshotStore
     tok = tests.load(SnapshotStore({str(store.directory)!r}))
     assert tests.right(tok)
     print(tok.from_snapshot)
@@ -536,7 +538,7 @@ def test_switches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, switch: dict[
 BUILD = """
     from pathlib import Path
     from tests.host import test_snapshots as tests
-    from pywasmtok._host.snapshots import SnapshotStore
+    from pywasmtok._host.snapshots.store import SnapshotStore
     store = SnapshotStore({directory!r})
     for n in range({rounds}):
         tok = tests.load(store)
@@ -604,7 +606,7 @@ def test_fork_before_and_after(store: SnapshotStore) -> None:
     code = f"""
     import os
     from tests.host import test_snapshots as tests
-    from pywasmtok._host.snapshots import SnapshotStore
+    from pywasmtok._host.snapshots.store import SnapshotStore
     store = SnapshotStore({str(store.directory)!r})
 
     def in_child(work):

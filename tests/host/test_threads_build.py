@@ -8,9 +8,9 @@ import pytest
 import wasmtime
 
 from pywasmtok import errors
-from pywasmtok._host import shared_memory
-from pywasmtok._host.tokenizer import CoreTokenizer
-from pywasmtok._host.workers import STACK_BYTES
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.calls.workers import STACK_BYTES
+from pywasmtok._host.wasm import shared_memory
 
 from .cores import LONG, TRAPS, WORK, ids_of, load, sample_core
 from .test_pool import busy

@@ -8,7 +8,8 @@ import pytest
 
 import pywasmtok
 from pywasmtok import errors
-from pywasmtok._host import core, trap_handlers
+from pywasmtok._host.linux import trap_handlers
+from pywasmtok._host.wasm import core
 
 from .processes import TRAP_ALL, run
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import pywasmtok
 from pywasmtok.errors import TokenizerError
+from pywasmtok.loading.sources.lazy import LazyFile
 from pywasmtok.server.config import Config
 from pywasmtok.server.contract import (
     LOCAL,
@@ -32,9 +33,8 @@ from pywasmtok.server.contract import (
     TokenizerRecord,
 )
 from pywasmtok.server.errors import Draining, NotFound
+from pywasmtok.server.scheduling.executor import NotNowError
 from pywasmtok.server.store.memory import MemoryStore
-from pywasmtok.server.work import NotNowError
-from pywasmtok.sources.lazy import LazyFile
 from pywasmtok.tenants import TenantLimits
 from pywasmtok.tenants.contract import FileInfo, TenantLike, Usage
 from pywasmtok.tenants.errors import UnknownTokenizer

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pywasmtok.server.access_log import AccessLog
 from pywasmtok.server.contract import Caller
-from pywasmtok.server.trace import Trace
+from pywasmtok.server.observe.access_log import AccessLog
+from pywasmtok.server.observe.trace import Trace
 
 CALLER = Caller("acme", key_id="k-1")
 
@@ -78,7 +78,7 @@ def test_a_method_that_nobody_knows_is_not_repeated() -> None:
 def test_a_stream_that_takes_nothing_does_not_hold_up_who_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pywasmtok.server.access_log._MOST_WAITING", 10)
+    monkeypatch.setattr("pywasmtok.server.observe.access_log._MOST_WAITING", 10)
     inside, go_on = threading.Event(), threading.Event()
 
     class Stuck(io.StringIO):
@@ -126,6 +126,6 @@ def test_a_pipe_that_nobody_reads_holds_up_neither_writers_nor_the_end() -> None
 
 
 def test_a_time_is_that_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pywasmtok.server.access_log.time.time", lambda: 1_700_000_000.0625)
+    monkeypatch.setattr("pywasmtok.server.observe.access_log.time.time", lambda: 1_700_000_000.0625)
     (line,) = lines_of({})
     assert line["time"] == "2023-11-14T22:13:20.062Z"

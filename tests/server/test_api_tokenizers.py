@@ -11,9 +11,9 @@ import small
 from starlette.testclient import TestClient
 from streams import llama, open_bytes
 
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config
 from pywasmtok.server.contract import LOCAL, TenantRecord
-from pywasmtok.server.keys import make_key
 from pywasmtok.tenants import TenantLimits
 
 from .calls import client_of, error_of
@@ -124,7 +124,7 @@ def test_names_that_cannot_be(client: TestClient, name: str) -> None:
 
 
 def test_bounds_of_uploads(service: FakeService, client: TestClient) -> None:
-    from pywasmtok.limits import Limits
+    from pywasmtok.tokenizer.limits import Limits
 
     size = len(small.file())
     calls = Limits(max_file_bytes=size - 1)

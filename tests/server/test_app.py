@@ -20,13 +20,13 @@ from websockets.sync.client import connect
 
 from pywasmtok.errors import DeadlineExceeded, InputTooLarge, InvalidToken, MemoryLimit
 from pywasmtok.server import app as app_module
-from pywasmtok.server.answers import answer
 from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.identity import need_admin
 from pywasmtok.server.config import Config, Numbers
 from pywasmtok.server.contract import LOCAL, KeyRecord
 from pywasmtok.server.errors import Draining, Forbidden
-from pywasmtok.server.exchange import route_class
-from pywasmtok.server.identity import need_admin
+from pywasmtok.server.requests.record import route_class
+from pywasmtok.server.requests.responses import answer
 from pywasmtok.tenants.errors import Overloaded, StorageFull, TooManyRequests
 
 from .live import Connection, serving

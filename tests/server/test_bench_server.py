@@ -1,4 +1,4 @@
-"""`tools.bench_server`, shortened: it must run, and compare servers that answer alike."""
+"""`tools.bench.server`, shortened: it must run, and compare servers that answer alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import bench_server
+from tools.bench import server as bench_server
 
 DEMO = Path(__file__).parents[2] / "conformance" / "http" / "tokenizer" / "tokenizer.json"
 

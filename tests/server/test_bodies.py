@@ -11,10 +11,10 @@ import pytest
 
 from pywasmtok.server import api
 from pywasmtok.server.app import create_app
-from pywasmtok.server.bodies import LARGE, Bodies, Row
-from pywasmtok.server.body import read
 from pywasmtok.server.config import Bounds, Config
-from pywasmtok.server.exchange import Exchange
+from pywasmtok.server.requests.body import read
+from pywasmtok.server.requests.body_budget import LARGE, Bodies, Row
+from pywasmtok.server.requests.record import Exchange
 from pywasmtok.tenants.errors import Overloaded, TooManyRequests
 
 from .fakes import FakeService

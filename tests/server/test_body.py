@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from pywasmtok.server.body import read, read_json
 from pywasmtok.server.config import Bounds
 from pywasmtok.server.errors import BadRequest, BodyTooLarge, SlowBody, UnsupportedMedia
-from pywasmtok.server.strict_json import decode
+from pywasmtok.server.requests.body import read, read_json
+from pywasmtok.server.requests.strict_json import decode
 from pywasmtok.tenants.errors import Cancelled
 
 

@@ -23,8 +23,8 @@ from pywasmtok import (
     TokenizerError,
     Unsupported,
 )
-from pywasmtok.cli import main
-from pywasmtok.server.command import _flags, parser
+from pywasmtok.cli.main import main
+from pywasmtok.cli.serve import _flags, parser
 from pywasmtok.server.config import Config, Logs, Source, Storage, read_config
 from pywasmtok.server.contract import PUBLIC, Caller
 from pywasmtok.server.errors import status_of

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pywasmtok.server import collector
-from pywasmtok.server.collector import Collector
+from pywasmtok.server.workers import garbage as collector
+from pywasmtok.server.workers.garbage import Collector
 
 
 class Ring:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pywasmtok import InvalidArgument
-from pywasmtok.cli import main
-from pywasmtok.server.command import named_source
+from pywasmtok.cli.main import main
+from pywasmtok.cli.serve import named_source
+from pywasmtok.server.auth.keys import hash_of
 from pywasmtok.server.config import Config, Logs, Storage
 from pywasmtok.server.contract import PUBLIC, Caller
-from pywasmtok.server.keys import hash_of
 from pywasmtok.server.opening import open_service
 from pywasmtok.server.store.folder import FolderStore
 

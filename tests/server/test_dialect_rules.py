@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 import pywasmtok
 from pywasmtok.server import dialects
 from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.contract import PUBLIC, AliasRecord, TenantRecord
 from pywasmtok.server.dialects.pieces import piece_bytes, pieces_of
-from pywasmtok.server.keys import make_key
 from pywasmtok.tenants import TenantLimits
 
 from .live import service_of

@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Bounds, Logs
 from pywasmtok.server.contract import LOCAL
-from pywasmtok.server.keys import make_key
 from pywasmtok.server.routes import routes_of
 from pywasmtok.server.service import Service
 

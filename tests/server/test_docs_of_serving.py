@@ -14,7 +14,7 @@ import pytest
 from pywasmtok.server.app import create_app
 from pywasmtok.server.config import Config, Logs
 from pywasmtok.server.opening import open_service
-from tools.config_table import page_with_table, rows
+from tools.build.config_table import page_with_table, rows
 
 from .live import serving
 
@@ -28,7 +28,7 @@ def read(name: str) -> str:
 def test_the_table_of_the_configuration_is_that_of_the_code() -> None:
     page = read("docs/serving.md")
     assert len(rows()) > 25
-    assert page_with_table(page) == page, "run: python -m tools.config_table"
+    assert page_with_table(page) == page, "run: python -m tools.build.config_table"
 
 
 def test_the_example_of_a_configuration_is_one() -> None:
@@ -43,7 +43,7 @@ def test_the_example_of_a_configuration_is_one() -> None:
 
 
 def test_flags_that_the_page_uses_exist() -> None:
-    from pywasmtok.server.command import parser
+    from pywasmtok.cli.serve import parser
 
     known = parser("serve").format_help()
     used = set(re.findall(r"serve .*?(?=\n)", read("docs/serving.md")))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pywasmtok.server.fair import FairQueue
-from pywasmtok.server.turns import Turn, Turns
+from pywasmtok.server.scheduling.queues import Turn, Turns
+from pywasmtok.server.scheduling.round_robin import FairQueue
 
 QUANTUM = 100
 

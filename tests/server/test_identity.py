@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from pywasmtok.server.auth.identity import Failures, Identity
 from pywasmtok.server.config import Config
 from pywasmtok.server.contract import LOCAL, PUBLIC, Caller, KeyRecord
 from pywasmtok.server.errors import BadRequest, Forbidden, Unauthorized
-from pywasmtok.server.identity import Failures, Identity
 from pywasmtok.tenants.errors import TooManyRequests
 
 GOOD = "pwt_" + "a" * 43

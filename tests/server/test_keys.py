@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from pywasmtok.server.auth.keys import KeyIndex, hash_of, is_key, make_key, record_of
 from pywasmtok.server.contract import TenantRecord
-from pywasmtok.server.keys import KeyIndex, hash_of, is_key, make_key, record_of
 from pywasmtok.tenants.limits import TenantLimits
 
 TENANTS = {"acme": TenantRecord("acme", TenantLimits(), 1.0)}

@@ -19,7 +19,7 @@ def _with_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_acknowledged_is_lost_and_nothing_wrong_is_served(tmp_path: Path) -> None:
-    from tools.server_kill import run
+    from tools.verify.server_kill import run
 
     report = run(kills=1, seed=3, folder=tmp_path, most_seconds=1.0)
     assert (report.lost, report.wrong, report.damaged) == ([], [], [])
@@ -27,7 +27,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_wrong_is_served(tmp_path: Path
 
 
 def test_a_full_disk_is_a_typed_error(tmp_path: Path) -> None:
-    from tools.server_scarce import scarce_disk
+    from tools.verify.server_scarce import scarce_disk
 
     seen = scarce_disk(tmp_path, mounts=False)
     assert seen["507 storage_full"] > 0
@@ -36,7 +36,7 @@ def test_a_full_disk_is_a_typed_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["scarce_descriptors", "scarce_memory"])
 def test_without_descriptors_or_address_space_the_server_lives(tmp_path: Path, name: str) -> None:
-    from tools import server_scarce
+    from tools.verify import server_scarce
 
     seen = getattr(server_scarce, name)(tmp_path, rounds=3)
     assert seen["200 good"] > 0

@@ -19,17 +19,17 @@ import pytest
 from pywasmtok import InvalidArgument, create_tokenizer
 from pywasmtok.server import opening
 from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config, Listen, Logs, Storage
 from pywasmtok.server.contract import TenantRecord
-from pywasmtok.server.keys import make_key
-from pywasmtok.server.lanes import Lane
-from pywasmtok.server.link import is_possible, linked
 from pywasmtok.server.opening import check_workers
 from pywasmtok.server.store import open_store
+from pywasmtok.server.workers.handover_socket import is_possible, linked
+from pywasmtok.server.workers.lane import Lane
 from pywasmtok.tenants import TenantLimits
 from server.live import Connection, service_of, serving
 from server.serving import Server, served, until
-from tools.attack.place import workers_of
+from tools.verify.attack.place import workers_of
 
 pytestmark = pytest.mark.skipif(not is_possible(), reason="sockets of Linux")
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.identity import Failures
 from pywasmtok.server.errors import MethodNotAllowed
-from pywasmtok.server.identity import Failures
-from pywasmtok.server.strict_json import decode
-from pywasmtok.server.work import ThreadWork, watch
+from pywasmtok.server.requests.strict_json import decode
+from pywasmtok.server.scheduling.executor import ThreadWork, watch
 from pywasmtok.tenants.errors import Cancelled, TooManyRequests
 
 from .fakes import FakeService

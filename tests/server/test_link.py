@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pywasmtok.server.link import LONGEST, Link, is_possible, linked
+from pywasmtok.server.workers.handover_socket import LONGEST, Link, is_possible, linked
 
 pytestmark = pytest.mark.skipif(not is_possible(), reason="sockets of Linux")
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pywasmtok.server import long_strings, strict_json
 from pywasmtok.server.errors import BadRequest
-from pywasmtok.server.strict_json import Whole, decode
+from pywasmtok.server.requests import long_strings, strict_json
+from pywasmtok.server.requests.strict_json import Whole, decode
 
 PARTS = (
     *("a", "é", "世", "🌶", "\\n", '\\"', "\\\\", "\\/", "\\u0041", "\\u00e9", "\\u4e16"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pywasmtok.server.marks import Marks
+from pywasmtok.server.workers.slow_tenants import Marks
 
 
 class Clock:

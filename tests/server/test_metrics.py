@@ -21,8 +21,8 @@ import pywasmtok
 from pywasmtok import metrics as library
 from pywasmtok.server.config import Config, Numbers
 from pywasmtok.server.contract import Caller
-from pywasmtok.server.history import STEP, STEPS, Histories, History
-from pywasmtok.server.metrics import OTHER_TENANTS, ServerMetrics, routes
+from pywasmtok.server.observe.history import STEP, STEPS, Histories, History
+from pywasmtok.server.observe.metrics import OTHER_TENANTS, ServerMetrics, routes
 from pywasmtok.tenants.errors import Overloaded
 
 MARKER = "MARKERxyz"
@@ -158,7 +158,7 @@ def test_off_is_off(made: Any) -> None:
 OTHER_WORKER = """
 import sys, pathlib
 from pywasmtok.server.config import Numbers
-from pywasmtok.server.metrics import ServerMetrics
+from pywasmtok.server.observe.metrics import ServerMetrics
 metrics = ServerMetrics(Numbers(), secret=b"s" * 32, folder=pathlib.Path(sys.argv[1]))
 metrics.gauge("queued", "Calls that wait", lambda: 5)
 for _ in range(4):

@@ -24,10 +24,10 @@ from pywasmtok.server.api.streams.desk import Desk
 from pywasmtok.server.api.streams.state import Seal
 from pywasmtok.server.api.table import operations
 from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.identity import Failures
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config
 from pywasmtok.server.contract import TenantRecord
-from pywasmtok.server.identity import Failures
-from pywasmtok.server.keys import make_key
 
 from .calls import PREFIX, client_of
 from .fakes import FakeService

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from pywasmtok.server.priority import keep_off, step_back
+from pywasmtok.server.workers.priority import keep_off, step_back
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority here")
 

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.contract import KeyRecord, TenantRecord
-from pywasmtok.server.keys import make_key
 from pywasmtok.server.service import Service
 from pywasmtok.tenants.limits import TenantLimits
 

@@ -16,15 +16,15 @@ import httpx
 import pytest
 
 from pywasmtok import InvalidArgument, create_tokenizer
-from pywasmtok.cli import main
+from pywasmtok.cli.main import main
+from pywasmtok.server.auth.keys import is_key, make_key
 from pywasmtok.server.config import Config, Listen, read_config
-from pywasmtok.server.keys import is_key, make_key
 from pywasmtok.server.opening import check_workers, open_service
-from pywasmtok.server.running import give_admin_key
 from pywasmtok.server.store import open_store
 from pywasmtok.server.store.memory import MemoryStore
+from pywasmtok.server.workers.supervisor import give_admin_key
 from server.serving import Server, served, until
-from tools.attack.place import workers_of
+from tools.verify.attack.place import workers_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from pywasmtok import InvalidArgument, LoadError
+from pywasmtok.loading.sources import read_source
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config, Listen
 from pywasmtok.server.contract import LOCAL, PUBLIC, AliasRecord, Caller, Store, TenantRecord
 from pywasmtok.server.errors import NotFound
-from pywasmtok.server.keys import make_key
 from pywasmtok.server.service import Service
 from pywasmtok.server.store import MEMORY, open_store
-from pywasmtok.sources import read_source
 from pywasmtok.tenants import TenantPool, digest_of
 from pywasmtok.tenants.contract import Usage
 from pywasmtok.tenants.errors import StorageFull, UnknownTokenizer

@@ -12,8 +12,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
-from pywasmtok.server import sockets
 from pywasmtok.server.app import App, create_app
+from pywasmtok.server.http import websocket as sockets
 
 from .live import Connection, service_of, serving
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pywasmtok.server.app import App, create_app
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Logs
-from pywasmtok.server.keys import make_key
+from pywasmtok.server.requests.straight import strings_of, taken
 from pywasmtok.server.routes import routes_of
 from pywasmtok.server.service import Service
-from pywasmtok.server.straight import strings_of, taken
 
 from .live import service_of
 

@@ -15,7 +15,7 @@ from pywasmtok import InvalidArgument, create_tokenizer
 from pywasmtok.client import AsyncClient, Client, Retries
 from pywasmtok.client.errors import ConnectionFailed
 from pywasmtok.server.config import Config, Listen
-from pywasmtok.server.running import run
+from pywasmtok.server.workers.supervisor import run
 
 from .serving import served
 

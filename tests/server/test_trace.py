@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pywasmtok.server import trace
+from pywasmtok.server.observe import trace
 
 GOOD = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -14,10 +14,10 @@ import pytest
 
 import pywasmtok
 from pywasmtok import DeadlineExceeded, InvalidArgument
-from pywasmtok._host import deadline
-from pywasmtok.server import inline
-from pywasmtok.server.pace import Pace, Paces
-from pywasmtok.server.work import ThreadWork, watch
+from pywasmtok._host.calls import deadline
+from pywasmtok.server.scheduling import inline_permission as inline
+from pywasmtok.server.scheduling.cost_model import Pace, Paces
+from pywasmtok.server.scheduling.executor import ThreadWork, watch
 from pywasmtok.tenants.errors import Cancelled, Overloaded, TooManyRequests
 from pywasmtok.tenants.limits import TenantLimits
 
@@ -462,7 +462,7 @@ def test_a_pace_rises_at_once_and_sinks_slowly() -> None:
 
 
 def test_paces_are_of_a_tenant_and_a_tokenizer_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pywasmtok.server.pace._MOST", 3)
+    monkeypatch.setattr("pywasmtok.server.scheduling.cost_model._MOST", 3)
     paces = Paces()
     first = paces.of("a", "x", True)
     assert paces.of("a", "x", True) is first
@@ -479,7 +479,7 @@ def test_slow_calls_take_the_permission_away_each_time_for_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("pywasmtok.server.inline.time.monotonic", lambda: now)
+    monkeypatch.setattr("pywasmtok.server.scheduling.inline_permission.time.monotonic", lambda: now)
     pace = Pace()
     for _ in range(4):
         pace.saw(100, 1e-6)
@@ -499,7 +499,7 @@ def test_slow_calls_take_the_permission_away_each_time_for_longer(
 def test_few_slow_calls_in_a_minute_take_nothing_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine may have been elsewhere, or garbage was collected."""
     now = 0.0
-    monkeypatch.setattr("pywasmtok.server.inline.time.monotonic", lambda: now)
+    monkeypatch.setattr("pywasmtok.server.scheduling.inline_permission.time.monotonic", lambda: now)
     pace = Pace()
     for _ in range(4):
         pace.saw(100, 1e-6)

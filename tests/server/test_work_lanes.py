@@ -7,8 +7,8 @@ import threading
 import time
 
 from pywasmtok import DeadlineExceeded
-from pywasmtok._host import deadline
-from pywasmtok.server.pace import LONG_SECONDS, Pace
+from pywasmtok._host.calls import deadline
+from pywasmtok.server.scheduling.cost_model import LONG_SECONDS, Pace
 from server.test_work import Gate, begun, tenant, until, working
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pywasmtok.server.work import ThreadWork
+from pywasmtok.server.scheduling.executor import ThreadWork
 from server.test_work import FakeTenant
 
 

@@ -1,10 +1,10 @@
-"""One tenant is never found at another: `tools.tenants_isolation`, shortened."""
+"""One tenant is never found at another: `tools.verify.tenants_isolation`, shortened."""
 
 from __future__ import annotations
 
 import pytest
 
-from tools import tenants_isolation as tool
+from tools.verify import tenants_isolation as tool
 
 
 def test_nothing_is_found() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pywasmtok import SnapshotStore
-from pywasmtok._host import private_memory
-from pywasmtok._host.image import Image
+from pywasmtok._host.linux import private_memory
+from pywasmtok._host.snapshots.image import Image
 from pywasmtok.errors import HostError
 from pywasmtok.tenants import Overloaded, Tenant, TenantPool
 

@@ -1,4 +1,4 @@
-"""The record of what tenants cost: `tools.tenants_scale`, with few and small ones."""
+"""The record of what tenants cost: `tools.verify.tenants_scale`, with few and small ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import tenants_scale as tool
+from tools.verify import tenants_scale as tool
 
 from .parts import small
 

@@ -11,7 +11,7 @@ import pytest
 
 import pywasmtok
 from pywasmtok import Limits
-from pywasmtok._host import images
+from pywasmtok._host.snapshots import images
 from pywasmtok.errors import (
     DeadlineExceeded,
     InputTooLarge,
@@ -28,8 +28,8 @@ TEXT = "Hello world, Hello"
 
 
 def plain(data: bytes) -> pywasmtok.Tokenizer:
-    from pywasmtok.factory import from_recipe
-    from pywasmtok.tokenizer import Options, Recipe
+    from pywasmtok.loading.factory import from_recipe
+    from pywasmtok.tokenizer.tokenizer import Options, Recipe
 
     return from_recipe(Recipe(data, "x", Options("core", "core", None, False)))
 
@@ -79,7 +79,7 @@ def test_templates_are_rendered_in_instances_of_its_own() -> None:
     kinds = [{type(one).__name__ for one in tenant.instances.alive()} for tenant in (a, b)]
     assert kinds in ([{"TemplateInstance"}] * 2, [{"Instance", "TemplateInstance"}] * 2)
     assert not set(a.instances.alive()) & set(b.instances.alive())
-    from pywasmtok._host import template_pool
+    from pywasmtok._host.template import pool as template_pool
 
     idle = [one for own in template_pool.shared._pools.values() for one in own._idle]
     assert not set(idle) & {*a.instances.alive(), *b.instances.alive()}

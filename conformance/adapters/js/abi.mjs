@@ -1,4 +1,4 @@
-// The numbers of the ABI. Written by tools/abi_constants.py: change abi.toml instead.
+// The numbers of the ABI. Written by tools/build/abi_constants.py: change abi.toml instead.
 
 export const ABI_VERSION = 1;
 export const INPUT_PADDING = 32;

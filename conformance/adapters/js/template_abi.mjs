@@ -1,4 +1,4 @@
-// The numbers of the ABI of the chat template renderer. Written by tools/abi_constants.py: change template/abi.toml instead.
+// The numbers of the ABI of the chat template renderer. Written by tools/build/abi_constants.py: change template/abi.toml instead.
 
 export const ABI_VERSION = 1;
 export const MAX_PANIC_TEXT = 2048;

@@ -30,7 +30,7 @@ MEMORY = Measure("memory (PSS)", "MB", higher_is_better=False)
 CACHE = "PYWASMTOK_CACHE_DIR"
 # Imported before the clock starts: what is measured is loading a tokenizer, not Python.
 PACKAGES = {"fastokens": "fastokens", "gigatoken": "gigatoken", "tiktoken": "tiktoken"}
-OURS = "pywasmtok._host.core"
+OURS = "pywasmtok._host.wasm.core"
 HF = "tokenizers"
 # Text that a further instance has seen when its memory is counted.
 SEEN = 20_000
@@ -121,7 +121,7 @@ def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     setup, name = Setup.from_json(job["setup"]), job["library"]
     if job["source"] is not None:
         # Only to leave in the cache what any first load leaves there.
-        from ...factory import create_tokenizer
+        from ...loading.factory import create_tokenizer
 
         build = setup.builds[0] if name == TWIN else name
         create_tokenizer(job["source"], encoder="core", decoder="core", build=build)

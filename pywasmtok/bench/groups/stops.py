@@ -47,7 +47,7 @@ def contenders(libraries: Sequence[Library], stops: tuple[str, ...]) -> list[Con
 
 
 def detected(library: Library, stops: tuple[str, ...]) -> Callable[[Sequence[int]], str]:
-    from ...stop import StopSequenceConfig
+    from ...tokenizer.stop import StopSequenceConfig
 
     config = StopSequenceConfig(stop_sequences=stops, ignore_eos=True)
 

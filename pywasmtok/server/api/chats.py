@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .. import body
-from ..conversations import checked_arguments, checked_template
+from ..requests import body
+from ..requests.conversations import checked_arguments, checked_template
 from .answers import ids_of, json_bytes, json_response
 from .operation import Operation
 from .shapes import Chat, EncodedChat, Rendered

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ..straight import Form, Short, strings_of
+from ..requests.straight import Form, Short, strings_of
 from . import texts
 from .operation import OCTETS
 from .shapes import Count, Decode, Encode, Id
 
 if TYPE_CHECKING:
     from ..contract import Caller, ServiceLike
-    from ..straight import NamedWay
+    from ..requests.straight import NamedWay
 
 __all__ = ["ways"]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from .. import body
+from ..auth.identity import need_admin
+from ..auth.keys import make_key
 from ..contract import KeyRecord, ServiceLike, TenantRecord
 from ..errors import NotFound
-from ..identity import need_admin
-from ..keys import make_key
 from ..limits import changed, limits_of
 from ..names import check_tenant
+from ..requests import body
 from .answers import json_bytes, json_response
 from .operation import Operation
 from .shapes import Key, KeyMade, NewKey, TenantChange, TenantInfo, Tenants, Usage

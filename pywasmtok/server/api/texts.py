@@ -8,8 +8,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from .. import body
 from ..errors import BadRequest
+from ..requests import body
 from .answers import (
     ids_of,
     json_bytes,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ...encoding import Encoding
+    from ...tokenizer.encoding import Encoding
     from ..contract import Served, ServiceLike
 
 __all__ = [

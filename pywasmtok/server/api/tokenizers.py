@@ -10,10 +10,10 @@ import msgspec
 from starlette.responses import Response
 
 from ...tenants.errors import UnknownTokenizer
-from .. import body
 from ..contract import PUBLIC, AliasRecord, Caller, Listed, ServiceLike
 from ..errors import BadRequest, Forbidden
 from ..names import check_alias, is_digest
+from ..requests import body
 from ..store.failures import typed_errors
 from .answers import json_bytes, json_response
 from .operation import Operation, Parameter

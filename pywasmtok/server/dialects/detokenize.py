@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from ..._ids import MAX_ID
 from ...errors import InvalidToken
+from ...tokenizer.ids import MAX_ID
 from ..errors import BadRequest
 from .pieces import piece_bytes
 from .requests import Detokenize, Sent, received
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ...tokenizer import Tokenizer
+    from ...tokenizer.tokenizer import Tokenizer
     from ..contract import Served
 
 __all__ = ["detokenize", "detokenize_v1", "of_all", "of_sglang"]

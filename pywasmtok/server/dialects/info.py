@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..answers import answer
 from ..contract import Served, ServiceLike
+from ..requests.responses import answer
 from .serving import served_by
 from .tokenize import max_model_len
 

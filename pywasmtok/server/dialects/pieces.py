@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ...tokenizer import Tokenizer
+    from ...tokenizer.tokenizer import Tokenizer
 
 __all__ = ["piece_bytes", "pieces_of"]
 

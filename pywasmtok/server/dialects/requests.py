@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from .. import body
 from ..errors import BadRequest
+from ..requests import body
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ..strict_json import Whole
+    from ..requests.strict_json import Whole
 
 __all__ = [
     "ApplyTemplate",

@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from ...tenants.errors import UnknownTokenizer
-from ..conversations import checked_arguments, checked_template
+from ..requests.conversations import checked_arguments, checked_template
 
 if TYPE_CHECKING:
     from starlette.requests import Request

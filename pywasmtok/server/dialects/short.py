@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..._ids import MAX_ID
-from ..straight import Short, strings_of
+from ...tokenizer.ids import MAX_ID
+from ..requests.straight import Short, strings_of
 from .detokenize import of_all, of_sglang
 from .serving import named
 from .tokenize import llamacpp, sglang_one, tgi, vllm
 
 if TYPE_CHECKING:
     from ..contract import Caller, ServiceLike
-    from ..straight import Way
+    from ..requests.straight import Way
 
 __all__ = ["ways"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ...tokenizer import Tokenizer
+    from ...tokenizer.tokenizer import Tokenizer
     from ..contract import Served
 
 __all__ = [

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import __version__
-from ..work import ThreadWork
+from ..scheduling.executor import ThreadWork
 
 if TYPE_CHECKING:
     from starlette.requests import Request

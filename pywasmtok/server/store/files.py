@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ..._host.snapshot_folder import is_abandoned, try_to_lock
+from ..._host.snapshots.snapshot_folder import is_abandoned, try_to_lock
 from ...errors import LoadError
-from ...sources.lazy import LazyFile
+from ...loading.sources.lazy import LazyFile
 from ..names import is_digest
 
 __all__ = ["Damaged", "Files"]

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import LoadError, TokenizerError
-from ...sources.lazy import LazyFile
+from ...loading.sources.lazy import LazyFile
 from ...tenants.contract import FileInfo, Usage
 from ...tenants.errors import StorageFull
 from ...tenants.limits import TenantLimits

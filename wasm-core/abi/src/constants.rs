@@ -1,4 +1,4 @@
-//! The numbers of the ABI. Written by tools/abi_constants.py from abi.toml: change that.
+//! The numbers of the ABI. Written by tools/build/abi_constants.py from abi.toml: change that.
 
 pub const ABI_VERSION: u32 = 1;
 pub const INPUT_PADDING: usize = 32;

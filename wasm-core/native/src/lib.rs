@@ -1,5 +1,5 @@
 //! The engine in the process of whoever loads this library: what `pywasmtok bench --only native` and
-//! `python -m tools.sandbox_tax` time beside the WebAssembly builds. Never shipped.
+//! `python -m tools.bench.sandbox_tax` time beside the WebAssembly builds. Never shipped.
 //!
 //! A session is one tokenizer, one scratch and the ids of the last text, for one thread at a time.
 

@@ -1,6 +1,6 @@
-//! Sets the algorithms of `python` against what `tools/python_cases.py` wrote of Python's own.
+//! Sets the algorithms of `python` against what `tools/verify/python_cases.py` wrote of Python's own.
 //!
-//!     python -m tools.python_cases 100000 | cargo run --release --example python_cases
+//!     python -m tools.verify.python_cases 100000 | cargo run --release --example python_cases
 //!
 //! A line is an operation, its arguments and the answer, apart by tabs: `s:` a text in hexadecimal,
 //! `i:` a number, `f:` a float, `n` None, `l:` texts, `e:` an error's class.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from starlette.websockets import WebSocketDisconnect
 
 from ....errors import InputTooLarge, TokenizerError
-from ... import body
 from ...errors import BadRequest, Conflict, Draining, Idle, Unauthorized
+from ...requests import body
 from ..answers import json_bytes
 from ..shapes import StreamEvent, StreamMessage
 from .sse import failure

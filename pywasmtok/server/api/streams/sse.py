@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import StreamingResponse
 
 from ....errors import TokenizerError
-from ... import body
 from ...errors import BadRequest, body_of
+from ...requests import body
 from ..answers import json_bytes
 from ..operation import Operation
 from ..shapes import Failure, Stream, StreamEvent, StreamMessage

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ....errors import QuotaExceeded, TokenizerClosed
-from ....stop import StopSequenceConfig, StopSequenceDecoder
-from ....stream import DecodeStream
+from ....tokenizer.stop import StopSequenceConfig, StopSequenceDecoder
+from ....tokenizer.stream import DecodeStream
 from ..shapes import Matched, Stops, Stream, StreamMessage
 from .state import VERSION, Standing
 
 if TYPE_CHECKING:
-    from ....tokenizer import Tokenizer
+    from ....tokenizer.tokenizer import Tokenizer
     from ...contract import Served
 
 __all__ = ["ID_BYTES", "OpenStream", "Step"]

@@ -1,7 +1,7 @@
 //! What the reference believes about each code point.
 //!
 //! It mixes several Unicode versions, so the tables are measured, not taken from a database (see
-//! `tools/make_unicode_tables.py`). Code points that the reference treats alike in every respect
+//! `tools/build/make_unicode_tables.py`). Code points that the reference treats alike in every respect
 //! share a [`Class`]; a lookup is two loads, and everything else is asked of the class.
 
 mod find;

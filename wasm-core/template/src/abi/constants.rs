@@ -1,4 +1,4 @@
-//! The numbers of the ABI of the chat template renderer. Written by tools/abi_constants.py: change template/abi.toml instead.
+//! The numbers of the ABI of the chat template renderer. Written by tools/build/abi_constants.py: change template/abi.toml instead.
 
 pub const ABI_VERSION: u32 = 1;
 pub const MAX_PANIC_TEXT: usize = 2048;

@@ -2,7 +2,7 @@ package pywasmtok;
 
 import java.util.Map;
 
-/** The numbers of the ABI. Written by tools/abi_constants.py: change abi.toml instead. */
+/** The numbers of the ABI. Written by tools/build/abi_constants.py: change abi.toml instead. */
 final class Abi {
     private Abi() {}
 

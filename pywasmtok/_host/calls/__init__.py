@@ -1,0 +1,1 @@
+"""Calls of a loaded tokenizer: pools of instances, deadlines, cancelling, helper threads."""

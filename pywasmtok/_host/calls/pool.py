@@ -1,0 +1,295 @@
+"""The instances of one loaded tokenizer, handed to one thread at a time.
+
+`idle` is a plain list: `pop` and `append` are atomic, and a call that finds an instance there takes
+no lock. Everything else (waiting, making, closing) goes through a condition. Whoever gives an
+instance back looks at `attention` afterwards; whoever wants to be told sets it before looking at
+`idle` a last time. So nobody waits for an instance that is already there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from typing import Final, Protocol
+
+from ...errors import CoreTrap, HostError, TokenizerClosed, TokenizerError
+from ..linux import trap_handlers
+from ..linux.trap_handlers import faulthandler_enabled
+from ..wasm.instance import Instance
+from . import cancel
+from .deadline import End
+
+# A clone costs little memory, a waiting thread costs its caller time: more of them than processors
+# keeps short calls from standing in line behind long ones.
+_PER_PROCESSOR: Final = 2
+_FEWEST: Final = 4
+_MOST: Final = 32
+
+# Only a safety net: every change is announced.
+_WAIT_SECONDS: Final = 1.0
+
+
+class Source(Protocol):
+    """Where new instances with the tokenizer in them come from."""
+
+    def new_instance(self) -> Instance: ...
+
+    @property
+    def stoppable(self) -> bool:
+        """Whether calls of new instances can be ended from outside."""
+        ...
+
+    def limited(self, with_clock: bool, memory_cap: int | None) -> Source:
+        """The same tokenizer in instances with bounds."""
+        ...
+
+    def with_stops(self) -> Source:
+        """The same tokenizer in instances whose calls can be ended from outside."""
+        ...
+
+    def usable(self, instance: Instance) -> bool:
+        """Whether an instance that did nothing wrong itself may go on working."""
+
+    def bloated(self, instance: Instance) -> bool:
+        """Whether a new one is worth more than the memory that this one keeps."""
+
+    def broken(self, instance: Instance) -> bool:
+        """This one trapped or was interrupted; True if that makes others unusable too."""
+
+    def after_fork(self, some_were_busy: bool) -> None:
+        """In the child: threads that were inside instances are gone, with the instances."""
+
+
+def default_limit() -> int:
+    if sys.platform.startswith("linux"):
+        processors = len(os.sched_getaffinity(0))
+    else:
+        processors = os.cpu_count() or 1
+    return max(_FEWEST, min(_MOST, _PER_PROCESSOR * processors))
+
+
+class Pool:
+    def __init__(self, source: Source, limit: int | None = None) -> None:
+        self.idle: list[Instance] = []
+        self.attention = False
+        self.limit = limit or default_limit()
+        self._source: Source | None = source
+        self._change = threading.Condition()
+        self._waiting = 0
+        # Busy instances may have become unusable: each is looked at when it comes back.
+        self._suspicious = False
+        self._retired = False
+        self._until_look, self._faulthandler = 0, faulthandler_enabled()
+        # Counts itself: however an instance gets lost, it is no longer in here.
+        self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
+        _pools.add(self)
+
+    @property
+    def closed(self) -> bool:
+        return self._source is None
+
+    @property
+    def size(self) -> int:
+        """How many instances there are, idle and busy."""
+        return len(self._live)
+
+    def acquire(self, end: End | None = None) -> Instance:
+        """An idle instance, or a new one, or the next that becomes idle before `end`."""
+        self._until_look -= 1
+        if self._until_look < 0 or faulthandler_enabled() is not self._faulthandler:
+            self.look_at_handlers()
+        try:
+            return self.idle.pop()
+        except IndexError:
+            pass
+        with self._change:
+            while True:
+                instance = self._idle_or_new()
+                if instance is not None:
+                    return instance
+                self._wait(_WAIT_SECONDS if end is None else min(_WAIT_SECONDS, end.check()))
+                cancel.check()
+
+    def acquire_new(self) -> Instance:
+        """One that nobody has used, for who has just lost one."""
+        self.look_at_handlers()
+        with self._change:
+            return self._new()
+
+    def release(self, instance: Instance) -> None:
+        if self.attention:
+            self.come_back(instance)
+        else:
+            self.idle.append(instance)
+            if self.attention:
+                self.attend()
+
+    def come_back(self, instance: Instance) -> None:
+        """`release` where something has happened: nobody gets an instance that may not go on."""
+        source = self._source
+        if source is None or self._retired or not source.usable(instance):
+            self._drop(instance)
+        else:
+            self.idle.append(instance)
+        self.attend()
+
+    def release_after_long_call(self, instance: Instance) -> None:
+        """Large inputs leave large buffers behind: a fresh clone is cheaper than keeping them."""
+        source = self._source
+        if source is not None and source.bloated(instance):
+            self._drop(instance)
+        else:
+            self.release(instance)
+
+    def settle(self, instance: Instance, error: BaseException) -> None:
+        """Decides what becomes of an instance whose call raised."""
+        harmless = isinstance(error, TokenizerError) and not isinstance(error, CoreTrap)
+        if harmless and not instance.broken:
+            self.release(instance)
+            return
+        with self._change:
+            source = self._source
+            if source is not None and source.broken(instance):
+                self.suspect()
+            self._drop(instance)
+
+    def lose(self, instance: Instance) -> None:
+        """Its call goes on, and nobody waits for it any more: whoever makes it drops it then."""
+        self._drop(instance)
+
+    def attend(self) -> None:
+        """Does for the others what an instance that has just come back makes possible."""
+        with self._change:
+            source = self._source
+            if source is None or self._retired:
+                self._clear()
+            else:
+                self._sort_out(source)
+                self._suspicious = not all(map(source.usable, tuple(self._live)))
+            if self._waiting:
+                self._change.notify()
+            else:
+                self.attention = source is None or self._retired or self._suspicious
+
+    def retire(self) -> None:
+        """Keeps no idle instance any more, from now on: calls go on, each with a new one."""
+        with self._change:
+            self._retired = self.attention = True
+            self._clear()
+
+    def close(self) -> None:
+        """Drops the idle instances now, and each busy one when its call is over."""
+        with self._change:
+            self._source = None
+            self.attention = True
+            self._clear()
+            self._change.notify_all()
+
+    def look_at_handlers(self) -> None:
+        """Where others handle the signals by now, instances that rely on them are dropped."""
+        enabled = faulthandler_enabled()
+        trap_handlers.look()
+        # Not before: who finds these as they should be does not look.
+        self._faulthandler, self._until_look = enabled, trap_handlers.CALLS
+
+    def suspect(self) -> None:
+        """Instances may have become unusable: idle ones now, busy ones when they come back."""
+        with self._change:
+            self._suspicious = self.attention = True
+            if self._source is not None:
+                self._sort_out(self._source)
+
+    def after_fork(self) -> None:
+        # Only the forking thread lives on; what the others held is never given back.
+        some_were_busy = len(self._live) > len(self.idle)
+        self._change = threading.Condition()
+        self._waiting = 0
+        self.attention = self.closed or self._retired
+        self._live = weakref.WeakSet(self.idle)
+        if self._source is not None:
+            self._source.after_fork(some_were_busy)
+            self._sort_out(self._source)
+
+    def _idle_or_new(self) -> Instance | None:
+        self.open_source()
+        try:
+            return self.idle.pop()
+        except IndexError:
+            pass
+        if len(self._live) >= self.limit:
+            return None
+        try:
+            return self._new()
+        except (HostError, OSError, MemoryError):
+            # Address space is bounded too: make do with those that there are.
+            if self._live:
+                return None
+            raise
+
+    def _new(self) -> Instance:
+        instance = self.open_source().new_instance()
+        self._live.add(instance)
+        return instance
+
+    def open_source(self) -> Source:
+        if self._source is None:
+            raise TokenizerClosed("this tokenizer has been closed")
+        return self._source
+
+    def _wait(self, seconds: float) -> None:
+        self._waiting += 1
+        self.attention = True
+        try:
+            # Whoever gave one back before it could see `attention` has told nobody.
+            if not self.idle:
+                self._change.wait(seconds)
+        finally:
+            self._waiting -= 1
+
+    def _sort_out(self, source: Source) -> None:
+        """Drops idle instances that may not go on. One by one: others take from the list too."""
+        good = []
+        while True:
+            try:
+                instance = self.idle.pop()
+            except IndexError:
+                break
+            if source.usable(instance):
+                good.append(instance)
+            else:
+                self._live.discard(instance)
+        self.idle.extend(reversed(good))
+
+    def _clear(self) -> None:
+        while True:
+            try:
+                self._live.discard(self.idle.pop())
+            except IndexError:
+                return
+
+    def _drop(self, instance: Instance) -> None:
+        with self._change:
+            self._live.discard(instance)
+            self._change.notify()
+
+
+_pools: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
+
+
+def _suspect_all() -> None:
+    for pool in list(_pools):
+        pool.suspect()
+
+
+trap_handlers.when_lost(_suspect_all)
+
+
+def _after_fork() -> None:
+    for pool in list(_pools):
+        pool.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,163 @@
+"""Whether the guest's faults may be left to handlers of signals.
+
+A fault of the guest is a signal (SIGSEGV, SIGILL) that wasmtime's handler turns into a trap. Then
+the code needs no checks of its own, and is faster, also by what `config` says of epochs. But
+a process has one handler a signal: whoever sets another one after wasmtime, as
+`faulthandler.enable()` does, gets the guest's faults, and the process dies. So this file knows
+whose handlers they are. Once they are somebody else's, calls go to code with checks, which needs no
+signals, and stay there.
+
+A sound guest never faults; these are two mistakes that have to meet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from ...errors import InvalidArgument
+from ..wasm import fork
+
+VARIABLE: Final = "PYWASMTOK_TRAPS"
+HANDLERS: Final = "handlers"
+CHECKS: Final = "checks"
+
+# Looking takes three microseconds, as a short call of the core does, and ten and more where the
+# core has pushed all that it needs out of the near caches. So it is done again after so many bytes
+# of input, and each call counts as some.
+BETWEEN_LOOKS: Final = 256 * 1024
+A_CALL: Final = 512
+CALLS: Final = BETWEEN_LOOKS // A_CALL
+
+# The structure that `sigaction` fills in has 152 bytes on 64-bit Linux.
+_ACTION_BYTES: Final = 256
+_POINTER_BYTES: Final = ctypes.sizeof(ctypes.c_void_p)
+
+_log: Final = logging.getLogger("pywasmtok")
+
+# Asked in front of each short call.
+faulthandler_enabled: Final = faulthandler.is_enabled
+
+
+class _State:
+    """Of this process: what it found when the first engine of the kind was there."""
+
+    __slots__ = ("faulthandler", "lost", "ours", "told")
+
+    def __init__(self) -> None:
+        self.ours: tuple[bytes, ...] | None = None
+        self.faulthandler = False
+        self.lost = False
+        self.told = False
+
+
+_state: Final = _State()
+_told: Final[list[Callable[[], None]]] = []
+
+
+def wanted() -> bool:
+    """Whether new engines may rely on handlers: where that was tried, and nobody objects."""
+    asked = os.environ.get(VARIABLE) or HANDLERS
+    if asked not in (HANDLERS, CHECKS):
+        raise InvalidArgument(
+            f"{VARIABLE} is {asked!r}", hint=f"It takes {HANDLERS!r} (the default) or {CHECKS!r}"
+        )
+    if asked != HANDLERS or _reader() is None:
+        return False
+    if _state.ours is None:
+        with fork.creation:
+            if _state.ours is None:
+                _install()
+    return not look()
+
+
+def _install() -> None:
+    """Has wasmtime set its handlers, and looks whether they are there. It sets them once a process:
+    where the program itself used it before, somebody else may have taken them since."""
+    import wasmtime
+    from wasmtime import _ffi as ffi
+
+    wasmtime.Engine()
+    current = _current()
+    known = ctypes.cast(ffi.dll.wasmtime_engine_increment_epoch, ctypes.c_void_p)
+    library = _library_of(known.value)
+    owners = {_library_of(int.from_bytes(one, sys.byteorder)) for one in current or ()}
+    _state.lost = library is None or owners != {library}
+    _state.ours, _state.faulthandler = current, faulthandler_enabled()
+
+
+def _library_of(address: int | None) -> int | None:
+    """Where the library begins that this is an address of."""
+    info = (ctypes.c_void_p * 4)()
+    if not address or not ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), info):
+        return None
+    base: int | None = info[1]
+    return base
+
+
+def look() -> bool:
+    """Whether the handlers were lost; whoever has asked to know has been told when this answers."""
+    if _state.told or _state.ours is None:
+        return _state.lost
+    if not _state.lost:
+        if faulthandler_enabled() is _state.faulthandler and _current() == _state.ours:
+            return False
+        _state.lost = True
+        _log.info(
+            "the handlers of SIGSEGV and SIGILL are no longer wasmtime's: the core goes on in code"
+            " that checks its accesses, and is slower (%s=%s does so from the start)",
+            VARIABLE,
+            CHECKS,
+        )
+    # Another thread may be at it: telling twice is nothing, going on before is.
+    for tell in _told:
+        tell()
+    _state.told = True
+    return True
+
+
+def lost() -> bool:
+    """What the last look has found."""
+    return _state.lost
+
+
+def when_lost(tell: Callable[[], None]) -> None:
+    _told.append(tell)
+
+
+def _current() -> tuple[bytes, ...] | None:
+    """The handlers of now as the C library knows them; None where it is not known how to ask."""
+    read = _reader()
+    return None if read is None else read()
+
+
+@cache
+def _reader() -> Callable[[], tuple[bytes, ...]] | None:
+    if not sys.platform.startswith("linux") or _POINTER_BYTES != 8:
+        return None
+    # With the GIL kept, and nothing converted: the addresses live as long as the process.
+    function: Any = ctypes.PYFUNCTYPE(ctypes.c_int)(
+        ctypes.cast(ctypes.CDLL(None).sigaction, ctypes.c_void_p).value or 0
+    )
+    places = []
+    for number in (signal.SIGSEGV, signal.SIGILL):
+        answer = (ctypes.c_char * _ACTION_BYTES)()
+        asked = ctypes.c_int.from_param(number), ctypes.c_void_p.from_param(None)
+        place = ctypes.c_void_p.from_param(ctypes.addressof(answer))
+        places.append((*asked, place, memoryview(answer).cast("B")[:_POINTER_BYTES]))
+
+    def read() -> tuple[bytes, ...]:
+        found = []
+        for number, nothing, place, handler in places:
+            function(number, nothing, place)
+            found.append(bytes(handler))
+        return tuple(found)
+
+    return read

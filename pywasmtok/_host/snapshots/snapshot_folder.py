@@ -1,0 +1,243 @@
+"""The directory of snapshots: who may use it, what is in it, and what has to go.
+
+KEY.snapshot   the memory (`snapshot_file`); written once, then only read, mapped and deleted
+KEY.verified   of which file the checksums were compared; its own time is that of the last use
+*.digest       the SHA-256 of a file elsewhere, by its inode, size and times
+.new-*         being written, locked by the writer
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ..wasm.cache import Refused, require_private
+from .new_file import new_file
+
+_SNAPSHOT: Final = ".snapshot"
+_VERIFIED: Final = ".verified"
+_KNOWN: Final = ".digest"
+_NEW: Final = ".new-"
+
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+# Hashing a file once a month is no burden.
+_KNOWN_SECONDS: Final = 30 * 24 * 3600
+
+# The last use is noted this often, at most.
+_USE_SECONDS: Final = 60
+# Whoever writes has locked its file by then.
+_ABANDONED_SECONDS: Final = 60
+
+_TO_READ: Final = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+
+
+class Found(NamedTuple):
+    key: str
+    bytes: int
+    """What it takes on the disk: holes take nothing."""
+    last_use: float
+    """Seconds since 1970."""
+
+
+class Folder:
+    """Raises OSError and `Refused`; what they mean for whom is decided above."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def require(self) -> None:
+        require_private(os.stat(self.path), self.path)
+
+    def make(self) -> None:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.require()
+
+    def snapshot(self, key: str) -> Path:
+        return self.path / f"{key}{_SNAPSHOT}"
+
+    def open(self, key: str) -> int:
+        """The snapshot, to be read. What it is has to be asked of the open file."""
+        return os.open(self.snapshot(key), _TO_READ)
+
+    def new_file(self) -> tuple[int, str]:
+        """A file of mode 0600, and its name. Locked, for as long as it is open."""
+        file, name = new_file(self.path, _NEW)
+        try_to_lock(file)
+        return file, name
+
+    def publish(self, file: int, name: str, key: str) -> None:
+        """In one step, so that no reader ever sees half of it. Of several, the last one stays."""
+        # Nobody shall change it by mistake: it is mapped into other processes.
+        os.chmod(name, 0o400)
+        os.replace(name, self.snapshot(key))
+        self.note_verified(key, os.fstat(file))
+
+    # What was verified, and when it was used.
+
+    def was_verified(self, key: str, state: os.stat_result) -> bool:
+        path = self._verified(key)
+        try:
+            with open(path, "rb") as stream:
+                noted = os.fstat(stream.fileno())
+                require_private(noted, path)
+                if stream.read() != _identity(state):
+                    return False
+        except OSError:
+            return False
+        if time.time() - noted.st_mtime > _USE_SECONDS:
+            # A directory that may only be read has no last use.
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        return True
+
+    def note_verified(self, key: str, state: os.stat_result) -> None:
+        # Without it the next process compares the checksums once more: no harm.
+        with contextlib.suppress(OSError):
+            self._put(self._verified(key), _identity(state))
+
+    # The hashes of files elsewhere.
+
+    def known_digest(self, identity: str) -> str | None:
+        path = self._known(identity)
+        try:
+            with open(path, "rb") as stream:
+                require_private(os.fstat(stream.fileno()), path)
+                digest = stream.read().decode("ascii")
+            self.require()
+        except (OSError, ValueError, Refused):
+            return None
+        return digest if _DIGEST.fullmatch(digest) else None
+
+    def note_digest(self, identity: str, digest: str) -> None:
+        """Only beside snapshots: who stores none keeps no trace of files."""
+        with contextlib.suppress(OSError, Refused):
+            self.make()
+            self._put(self._known(identity), digest.encode())
+
+    # Housekeeping.
+
+    def found(self) -> list[Found]:
+        """What there is, the last used first."""
+        found = []
+        for entry in self._entries(lambda name: name.endswith(_SNAPSHOT)):
+            with contextlib.suppress(OSError):
+                state = entry.stat(follow_symlinks=False)
+                key = entry.name.removesuffix(_SNAPSHOT)
+                try:
+                    last_use = os.stat(self._verified(key)).st_mtime
+                except OSError:
+                    last_use = state.st_mtime
+                taken = 512 * getattr(state, "st_blocks", -(-state.st_size // 512))
+                found.append(Found(key, taken, last_use))
+        return sorted(found, key=lambda one: -one.last_use)
+
+    def evict(self, bound: int, kept: str) -> None:
+        """Removes what was not used for longest until the rest fits; never `kept`."""
+        taken = 0
+        for one in sorted(self.found(), key=lambda one: one.key != kept):
+            taken += one.bytes
+            if taken > bound and one.key != kept:
+                self.remove(one.key)
+
+    def remove(self, key: str) -> None:
+        """Processes that have mapped it keep what they have."""
+        for path in (self.snapshot(key), self._verified(key)):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+    def sweep(self) -> None:
+        """Removes what writers that were killed have left."""
+        for entry in self._entries(lambda name: name.startswith(_NEW)):
+            with contextlib.suppress(OSError):
+                age = time.time() - entry.stat(follow_symlinks=False).st_mtime
+                if age > _ABANDONED_SECONDS and is_abandoned(entry.path):
+                    os.unlink(entry.path)
+        for entry in self._entries(lambda name: name.endswith(_KNOWN)):
+            with contextlib.suppress(OSError):
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > _KNOWN_SECONDS:
+                    os.unlink(entry.path)
+
+    def forget_digests(self) -> None:
+        for entry in self._entries(lambda name: name.endswith(_KNOWN)):
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
+
+    def _put(self, path: Path, content: bytes) -> None:
+        file, name = new_file(self.path, _NEW)
+        with os.fdopen(file, "wb") as stream:
+            stream.write(content)
+        os.replace(name, path)
+
+    def _known(self, identity: str) -> Path:
+        # Only for as long as this machine runs: device numbers may mean others afterwards.
+        name = hashlib.sha256(f"{identity} {_boot()}".encode()).hexdigest()
+        return self.path / f"{name}{_KNOWN}"
+
+    def _verified(self, key: str) -> Path:
+        return self.path / f"{key}{_VERIFIED}"
+
+    def _entries(self, wanted: Callable[[str], bool]) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(self.path) as entries:
+                yield from [entry for entry in entries if wanted(entry.name)]
+        except FileNotFoundError:
+            return
+
+
+def _identity(state: os.stat_result) -> bytes:
+    """Other bytes in the file, or another file, have another one: whoever writes moves its times,
+    and what a crash or a worn disk did shows after the machine was started anew."""
+    return json.dumps([
+        state.st_dev,
+        state.st_ino,
+        state.st_size,
+        state.st_mtime_ns,
+        state.st_ctime_ns,
+        _boot(),
+    ]).encode()  # fmt: skip
+
+
+@cache
+def _boot() -> str:
+    try:
+        # Not as ASCII, whose codec would have to be imported.
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def try_to_lock(file: int) -> bool:
+    if sys.platform == "win32":
+        # There, an open file cannot be deleted.
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def is_abandoned(path: str) -> bool:
+    file = os.open(path, _TO_READ)
+    try:
+        return try_to_lock(file)
+    finally:
+        os.close(file)

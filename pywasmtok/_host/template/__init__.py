@@ -1,0 +1,1 @@
+"""The renderer of chat templates: a WebAssembly module of its own."""

@@ -1,0 +1,351 @@
+"""One instance of the renderer: the only code that reads and writes its memory.
+
+Used by one thread at a time. Nothing that the guest says is believed: each address and length is
+compared with the size of its memory before it is read, and what leaves this file is a copy.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import wasmtime
+
+from ... import errors
+from ..calls import cancel
+from ..calls.deadline import current
+from ..calls.interrupt import in_main_thread
+from ..calls.ticker import ticker, ticks
+from ..wasm import fork
+from ..wasm.guest_memory import GuestMemory
+from ..wasm.memory_maps import NO_ROOM
+from ..wasm.raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory
+from ..wasm.status import misbehaved, trapped
+from . import abi
+from .core import TemplateCore
+
+_SLOTS: Final = 2
+_FAILED: Final = 0xFFFF_FFFF
+_SMALLEST_INPUT: Final = 16 * 1024
+HEADER: Final = struct.Struct(f"<{abi.HEADER_WORDS}I")
+_BLOCK: Final = struct.Struct(f"<{abi.ANSWER_WORDS}I")
+_MOST_TEMPLATES: Final = 64
+# Compiled, a template takes several times the bytes of its source.
+_MOST_SOURCE: Final = 1 << 20
+
+_TOO_LONG: Final = "the template took longer than it may"
+
+_CLASSES: Final[dict[int, type[errors.TemplateError]]] = {
+    abi.ERROR_SYNTAX: errors.TemplateSyntaxError,
+    abi.ERROR_RUNTIME: errors.TemplateRuntimeError,
+    abi.ERROR_RAISED: errors.TemplateRaised,
+    abi.ERROR_UNSUPPORTED: errors.UnsupportedTemplateFeature,
+    abi.ERROR_LIMIT: errors.TemplateLimitExceeded,
+}
+
+
+class NotPlain(Exception):  # noqa: N818
+    """A packed request held an object that is no plain data; never leaves this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The block behind a text, where one was asked for."""
+
+    spans: list[int]
+    origins: bytes
+    notes: bytes
+
+
+class TemplateInstance(GuestMemory):
+    __slots__ = (
+        "__weakref__",
+        "_answer",
+        "_bound",
+        "_calls",
+        "_input",
+        "_memory_cap",
+        "_render",
+        "_render_args",
+        "_room",
+        "_seconds",
+        "_set_deadline",
+        "_sources",
+        "_store",
+        "_templates",
+        "_trap",
+        "_watch",
+        "core",
+        "fresh",
+        "watched",
+    )
+
+    def __init__(self, core: TemplateCore, memory_cap: int) -> None:
+        self.core = core
+        self._memory_cap = memory_cap
+        with fork.creation:
+            store = GuestStore(core.engine)
+            store.set_epoch_deadline(NEVER)
+            try:
+                instance = wasmtime.Instance(store, core.module, [])
+            except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
+                raise errors.HostError(
+                    f"no instance of the template renderer can be made: {problem}",
+                    feature=NO_ROOM,
+                    hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
+                ) from None
+        self._store = store
+        # There from the first call on that somebody may cancel.
+        self._watch: cancel.Watch | None = None
+        self._calls = Calls(store, instance)
+        self._trap = self._calls.trap
+        self._seconds: float | None = None
+        self._set_deadline = self._calls.deadline_setter(NEVER)
+        self._guest = OwnMemory(store, instance)
+        self._bound: dict[str, Call] = {}
+        render = self._bind("tpl_render")
+        self._render, self._render_args = render.run, render.args
+        self._size = 0
+        self._measure()
+        self._input = self._room = 0
+        # Handles of templates by the number that the host gives them, the least recently used
+        # first; and the bytes of their sources.
+        self._templates: dict[int, tuple[int, int]] = {}
+        self._sources = 0
+        # Whether nothing has run in it yet.
+        self.fresh = True
+        # Whether Python is asked in the middle of its calls: not in the main thread, please.
+        self.watched = False
+        self._answer = self._call("tpl_answer")
+        # The memory itself has one size for ever: see `heap.rs`.
+        if memory_cap > self._size:
+            raise errors.InvalidArgument(
+                f"a render may use {self._size} bytes of memory at most, not {memory_cap}",
+                hint="TemplateLimits(memory=...) is that bound",
+            )
+        self._call("tpl_limit_memory", memory_cap)
+
+    # What callers ask for. Each begins with the time that it may take.
+
+    def begin(self, seconds: float | None) -> None:
+        end = current()
+        if end is not None:
+            left = end.check()
+            seconds = left if seconds is None else min(seconds, left)
+        token = cancel.current()
+        if token is not None:
+            token.check()
+        if seconds is not None:
+            ticker.begin(seconds)
+            if self._watch is not None or (token is not None and not in_main_thread()):
+                seconds = self._watched(seconds, token)
+        if seconds != self._seconds:
+            self._seconds = seconds
+            time = NEVER if seconds is None else ticks(seconds)
+            self._set_deadline = self._calls.deadline_setter(time)
+        self._set_deadline()
+
+    def _watched(self, seconds: float, token: cancel.CancelToken | None) -> float:
+        if self._watch is None:
+            self._watch = cancel.Watch(self._store)
+            self.watched = True
+        return self._watch.begin(seconds, token)
+
+    def knows(self, template: int) -> bool:
+        return template in self._templates
+
+    def compile(self, template: int, header: list[int], source: bytes) -> bytes:
+        """Keeps the compiled template under the number `template`; the warnings as JSON."""
+        self._make_room(len(source))
+        self._put(header, source)
+        handle = self._call("tpl_compile", HEADER.size + len(source))
+        self.fresh = False
+        if not handle:
+            raise self._reported()
+        self._templates[template] = handle, len(source)
+        self._sources += len(source)
+        return self.answer().notes
+
+    def render(self, template: int, content: bytes) -> str:
+        """The hot path: every line of it costs each render. `content` begins with its header."""
+        length = len(content)
+        if length > self._room:
+            self._reserve(length)
+        start = self._input
+        self._view[start : start + length] = content
+        args = self._render_args
+        args[0] = self._templates[template][0]
+        args[SLOT_WORDS] = length
+        self.fresh = False
+        failed = self._render()
+        if failed is not None or self._trap[0]:
+            raise self._failure(failed)
+        size, start = args[0], args[1]
+        if start == _FAILED:
+            raise self._reported()
+        end = start + size
+        if end > self._size:
+            self._check(start, size)
+        return str(self._view[start:end], "utf-8")
+
+    def text(self, function: str, header: list[int], *parts: bytes) -> str:
+        """For calls that need no template: `prepare`, `cut`, `translate`."""
+        self._put(header, *parts)
+        self.fresh = False
+        bound = self._bound.get(function) or self._bind(function)
+        self._call(function, HEADER.size + sum(map(len, parts)))
+        if bound.args[1] == _FAILED:
+            raise self._reported()
+        return str(self._copy(bound.args[1], bound.args[0]), "utf-8")
+
+    def answer(self) -> Answer:
+        block = self._block()
+        spans = self._copy(block[abi.ANSWER_SPANS_PTR], 8 * block[abi.ANSWER_SPANS_LEN])
+        return Answer(
+            spans=memoryview(spans).cast("I").tolist(),
+            origins=self._copy(block[abi.ANSWER_ORIGINS_PTR], block[abi.ANSWER_ORIGINS_LEN]),
+            notes=self._copy(block[abi.ANSWER_NOTES_PTR], block[abi.ANSWER_NOTES_LEN]),
+        )
+
+    @property
+    def known_size(self) -> int:
+        """Bytes of its memory as of its last call."""
+        return self._size
+
+    def base(self) -> int:
+        return self._guest.base()
+
+    def read(self, start: int, end: int) -> memoryview:
+        """A window, not a copy: for looking what is left in its memory."""
+        self._check(start, end - start)
+        return self._view[start:end]
+
+    @property
+    def bloated(self) -> bool:
+        """Whether a new one is worth more than the memory that this one keeps."""
+        return self._call("tpl_memory_taken") > self._memory_cap // 2
+
+    # Input and templates.
+
+    def _put(self, header: list[int], *parts: bytes) -> None:
+        length = HEADER.size + sum(map(len, parts))
+        if length > self._room:
+            self._reserve(length)
+        place = self._input
+        for part in (HEADER.pack(*header), *parts):
+            self._view[place : place + len(part)] = part
+            place += len(part)
+
+    def _reserve(self, length: int) -> None:
+        wanted = max(_SMALLEST_INPUT, length + length // 4)
+        # The guest has no room for what it may not even hold as input.
+        if wanted > self._memory_cap:
+            raise _limit("memory", f"a request of {length} bytes passes the memory of a render")
+        self._room = 0
+        start = self._call("tpl_input", wanted)
+        if not start:
+            raise self._reported()
+        self._check(start, wanted)
+        self._input, self._room = start, wanted
+
+    def _make_room(self, source: int) -> None:
+        """Drops templates that were not used for long."""
+        while self._templates and (
+            len(self._templates) >= _MOST_TEMPLATES or self._sources + source > _MOST_SOURCE
+        ):
+            oldest = next(iter(self._templates))
+            handle, size = self._templates.pop(oldest)
+            self._sources -= size
+            self._call("tpl_drop", handle)
+
+    # Results.
+
+    def _block(self) -> tuple[int, ...]:
+        return _BLOCK.unpack(self._copy(self._answer, _BLOCK.size))
+
+    def _reported(self) -> Exception:
+        """The error in the answer block, after a call that failed."""
+        block = self._block()
+        kind = block[abi.ANSWER_KIND]
+        message = self._sentence(block, abi.ANSWER_TEXT_PTR)
+        feature = self._sentence(block, abi.ANSWER_FEATURE_PTR) or None
+        known = _CLASSES.get(kind)
+        if known is not None:
+            return known(
+                message,
+                line=block[abi.ANSWER_LINE] or None,
+                column=block[abi.ANSWER_COLUMN] or None,
+                feature=feature,
+            )
+        if kind == abi.ERROR_NOT_PLAIN:
+            return NotPlain(message)
+        if kind == abi.ERROR_CONTEXT:
+            return errors.InvalidArgument(message, feature=feature)
+        if kind == abi.ERROR_OUT_OF_MEMORY:
+            return _limit("memory", message)
+        if kind == abi.ERROR_INTERNAL:
+            return errors.BackendFailure(message)
+        return misbehaved(f"reported an error of kind {kind}: {message}")
+
+    def _sentence(self, block: tuple[int, ...], pointer: int) -> str:
+        return self._copy(block[pointer], block[pointer + 1]).decode("utf-8", "replace")
+
+    # Calls.
+
+    def _call(self, name: str, *arguments: int) -> int:
+        function = self._bound.get(name) or self._bind(name)
+        args = function.args
+        for index, argument in enumerate(arguments):
+            args[SLOT_WORDS * index] = argument
+        failed = function.run()
+        if failed is not None or self._trap[0]:
+            raise self._failure(failed)
+        answer: int = args[0]
+        return answer
+
+    def _bind(self, name: str) -> Call:
+        function = self._bound[name] = Call(self._calls, name, _SLOTS)
+        return function
+
+    def _failure(self, failed: int | None) -> Exception:
+        """What to raise after a trap. Whoever gets it has to drop this instance."""
+        if failed is not None:
+            return self._ended(self._calls.error_text(failed))
+        code = self._calls.take_trap()
+        if code is wasmtime.TrapCode.INTERRUPT:
+            return _limit("deadline", _TOO_LONG)
+        if code is wasmtime.TrapCode.STACK_OVERFLOW:
+            return _limit("stack", "the template nests deeper than the stack allows")
+        self._calls.set_deadline(NEVER)
+        text = self._panic_text()
+        if self._asked("tpl_out_of_memory") or "capacity overflow" in text:
+            return _limit("memory", "the template needs more memory than it may use")
+        return trapped(code.name if code is not None else "a trap", text)
+
+    def _ended(self, said: str) -> Exception:
+        """An error in place of a trap: the watch has ended the call, or nobody knows."""
+        if self._watch is None or not self._watch.ended:
+            return trapped("an error", said)
+        token = cancel.current()
+        if token is not None and token.cancelled:
+            return cancel.left()
+        return _limit("deadline", _TOO_LONG)
+
+    def _asked(self, name: str) -> int:
+        """For after a trap: anything may be wrong by now."""
+        try:
+            return self._call(name)
+        except (errors.TokenizerError, LookupError):
+            return 0
+
+    def _panic_text(self) -> str:
+        length = min(self._asked("tpl_panic_len"), abi.MAX_PANIC_TEXT)
+        try:
+            return self._copy(self._asked("tpl_panic_ptr"), length).decode("utf-8", "replace")
+        except errors.CoreTrap:
+            return ""
+
+
+def _limit(feature: str, message: str) -> errors.TemplateLimitExceeded:
+    return errors.TemplateLimitExceeded(message, feature=feature)

@@ -1,0 +1,326 @@
+"""The command `pywasmtok chat`: render, encode, inspect."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ..chat.contract import Origin, Rendered
+from ..errors import InvalidArgument, UnsupportedTemplateFeature
+
+if TYPE_CHECKING:
+    from ..tokenizer.tokenizer import Tokenizer
+
+__all__ = ["parser"]
+
+# Of a terminal: who wrote it, by the role of the message or the name of the argument.
+COLOURS = {
+    "template": "2",
+    "user": "32",
+    "assistant": "36",
+    "system": "35",
+    "developer": "35",
+    "tool": "33",
+    "tools": "34",
+    "documents": "34",
+}
+OTHER = "31"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="pywasmtok chat", description="Conversations, as the model was trained to read them."
+    )
+    commands = made.add_subparsers(metavar="COMMAND", required=True)
+    render = _command(commands, "render", _render, "a conversation as text")
+    _conversation_options(render)
+    encode = _command(commands, "encode", _encode, "as ids, none of them forged by a message")
+    _conversation_options(encode)
+    _command(commands, "inspect", _inspect, "which templates there are, and what they can do")
+    return made
+
+
+def _command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str
+) -> argparse.ArgumentParser:
+    from .main import _backend_options
+
+    made: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    made.set_defaults(run=run)
+    made.add_argument("--json", action="store_true", help="answer with one JSON object")
+    made.add_argument(
+        "--template", metavar="FILE|TEXT", help="your own template, in place of the model's"
+    )
+    _backend_options(made)
+    return made
+
+
+def _conversation_options(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "messages",
+        nargs="?",
+        help="a JSON file: a list of messages, or an object with messages, tools, documents; else "
+        "standard input",
+    )
+    made.add_argument("--tools", metavar="FILE", help="JSON: a list of tools")
+    made.add_argument("--documents", metavar="FILE", help="JSON: a list of documents")
+    made.add_argument("--name", help="of several templates this one")
+    made.add_argument("--prompt", action="store_true", help="add the generation prompt")
+    made.add_argument(
+        "--continue",
+        dest="continues",
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="FIELD",
+        help="end with the last message (its content, or this field), to be continued",
+    )
+    made.add_argument("--now", metavar="TIME", help="what strftime_now tells, as 2025-01-02T03:04")
+    made.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of the template, as JSON or else as text; may be repeated",
+    )
+    made.add_argument("--renderer", choices=("sandbox", "minijinja"))
+    made.add_argument("--lenient", action="store_true", help="warn of what is not rendered exactly")
+    made.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+
+
+def _render(options: argparse.Namespace) -> int:
+    from ..chat.face import Asked, Chat
+
+    coloured = _coloured(options)
+    with _opened(options) as tok:
+        messages, asked = _asked(options)
+        chat = Chat(tok.chat_templates, Asked(**asked, renderer=options.renderer))
+        request = replace(chat.request(messages), generation=options.json)
+        try:
+            rendered = chat.template.render(replace(request, origins=coloured or options.json))
+        except UnsupportedTemplateFeature:
+            # The text may be known although it is not known who wrote what.
+            rendered = chat.template.render(request)
+            coloured = False
+        for warning in chat.template.warnings:
+            print(f"pywasmtok: warning: {warning}", file=sys.stderr)
+    if options.json:
+        return _print_json(
+            {
+                "text": rendered.text,
+                "generation": rendered.generation,
+                "origins": [asdict(origin) for origin in rendered.origins],
+            }
+        )
+    if coloured:
+        _paint(rendered, messages)
+        return 0
+    sys.stdout.write(rendered.text)
+    if sys.stdout.isatty() and not rendered.text.endswith("\n"):
+        print()
+    return 0
+
+
+def _encode(options: argparse.Namespace) -> int:
+    if options.renderer == "minijinja":
+        raise InvalidArgument("who wrote what is known in the sandbox only: no --renderer here")
+    with _opened(options) as tok:
+        messages, asked = _asked(options)
+        name = asked.pop("chat_template")
+        encoded = tok.encode_chat(messages, chat_template=name, **asked)
+        tokens = encoded.encoding.tokens
+        spans = [None if span is None else asdict(span) for span in encoded.messages]
+        answer: dict[str, Any] = {
+            "ids": encoded.ids,
+            "tokens": tokens,
+            "messages": spans,
+            "assistant_mask": encoded.assistant_mask,
+            "defused": encoded.defused,
+        }
+        if options.json:
+            return _print_json(answer)
+        offsets = encoded.encoding.offsets
+    shown = [json.dumps(token, ensure_ascii=False) for token in tokens]
+    if _coloured(options):
+        who = _Writers(encoded.origins, messages)
+        shown = [
+            _in_colour(one, who.at(start)) for one, (start, _) in zip(shown, offsets, strict=True)
+        ]
+    print("ids:     ", " ".join(map(str, encoded.ids)))
+    print("tokens:  ", " ".join(shown))
+    for place, span in enumerate(encoded.messages):
+        where = f"tokens {span.token_start}-{span.token_end}" if span else "nothing"
+        print(f"message {place}: {_role(messages, place)}, {where}")
+    print(f"defused:  {encoded.defused} control tokens that a message names")
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from .main import _print_tree
+
+    with _opened(options) as tok:
+        templates = tok.chat_templates
+        place = templates.place
+        if place is None:
+            raise templates.none()
+        sizes = {name: f"{len(text):,} characters" for name, text in place.templates.items()}
+        capabilities = asdict(tok.chat_capabilities)
+        answer: dict[str, Any] = {
+            "source": templates.source,
+            "from": place.place,
+            "templates": sizes,
+            "outranked": [other.place for other in templates.places[1:]],
+            "capabilities": capabilities,
+        }
+    if options.json:
+        return _print_json(answer)
+    how = capabilities.pop("how", {})
+    for name, value in capabilities.items():
+        if name in how:
+            capabilities[name] = f"{value} ({how[name]})"
+    _print_tree(answer)
+    return 0
+
+
+def _opened(options: argparse.Namespace) -> Tokenizer:
+    from .main import _open
+
+    tok = _open(options)
+    if options.template is not None:
+        tok.set_chat_template(options.template)
+    return tok
+
+
+def _asked(options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
+    """The messages, and everything else that is said about them."""
+    given = _json(options.messages)
+    said: dict[str, Any] = given if isinstance(given, dict) else {"messages": given}
+    messages = said.get("messages")
+    if not isinstance(messages, list) or said.keys() - {"messages", "tools", "documents"}:
+        raise InvalidArgument(
+            "a conversation is a list of messages, or an object with messages, tools, documents",
+            source=options.messages or "standard input",
+        )
+    for name in ("tools", "documents"):
+        file = getattr(options, name)
+        if file is not None:
+            said = {**said, name: _json(file)}
+    return messages, {
+        "tools": said.get("tools"),
+        "documents": said.get("documents"),
+        "chat_template": options.name,
+        "add_generation_prompt": options.prompt,
+        "continue_final_message": options.continues,
+        "now": _time(options.now),
+        "strict": not options.lenient,
+        "arguments": dict(map(_argument, options.arg)),
+    }
+
+
+def _json(file: str | None) -> Any:
+    from .main import _input
+
+    try:
+        return json.loads(_input(None, None if file == "-" else file))
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"no JSON: {error}", source=file or "standard input") from error
+
+
+def _argument(given: str) -> tuple[str, Any]:
+    name, equals, value = given.partition("=")
+    if not name or not equals:
+        raise InvalidArgument(f"--arg wants NAME=VALUE, not {given!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _time(given: str | None) -> datetime | None:
+    if given is None:
+        return None
+    try:
+        return datetime.fromisoformat(given)
+    except ValueError:
+        raise InvalidArgument(f"--now wants a time as 2025-01-02T03:04, not {given!r}") from None
+
+
+def _coloured(options: argparse.Namespace) -> bool:
+    if options.json or options.renderer == "minijinja" or options.color == "never":
+        return False
+    if options.color == "always":
+        return True
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+class _Writers:
+    """Who wrote the character at a place."""
+
+    def __init__(self, origins: Sequence[Origin], messages: Sequence[Any]) -> None:
+        self._origins = origins
+        self._messages = messages
+        self._starts = [origin.start for origin in origins]
+
+    def at(self, place: int) -> str:
+        n = bisect_right(self._starts, place) - 1
+        if n < 0 or place >= self._origins[n].end:
+            return "template"
+        return self.of(self._origins[n])
+
+    def of(self, origin: Origin) -> str:
+        match origin.path:
+            case ("messages", int(place), *_):
+                return _role(self._messages, place)
+            case (first, *_):
+                return str(first)
+            case _:
+                return "mixed"
+
+
+def _role(messages: Sequence[Any], place: int) -> str:
+    message = messages[place]
+    return str(message.get("role")) if isinstance(message, dict) else "message"
+
+
+def _paint(rendered: Rendered, messages: Sequence[Any]) -> None:
+    """The text in colours, and on standard error what they mean."""
+    seen: dict[str, None] = {}
+    for text, who in _parts(rendered, _Writers(rendered.origins, messages)):
+        seen[who] = None
+        sys.stdout.write("\n".join(_in_colour(_visible(line), who) for line in text.split("\n")))
+    if not rendered.text.endswith("\n"):
+        print()
+    sys.stdout.flush()
+    print("by", ", ".join(_in_colour(_visible(who), who) for who in seen), file=sys.stderr)
+
+
+def _parts(rendered: Rendered, who: _Writers) -> Iterator[tuple[str, str]]:
+    at = 0
+    for origin in rendered.origins:
+        if at < origin.start:
+            yield rendered.text[at : origin.start], "template"
+        yield rendered.text[origin.start : origin.end], who.of(origin)
+        at = origin.end
+    if at < len(rendered.text):
+        yield rendered.text[at:], "template"
+
+
+def _in_colour(text: str, who: str) -> str:
+    return f"\x1b[{COLOURS.get(who, OTHER)}m{text}\x1b[0m" if text else ""
+
+
+def _visible(text: str) -> str:
+    """A message must not paint the terminal itself."""
+    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in text)
+
+
+def _print_json(answer: dict[str, Any]) -> int:
+    print(json.dumps(answer, ensure_ascii=False))
+    return 0

@@ -1,0 +1,375 @@
+"""The commands `tenants` and `tokenizers`: they work on a store, also while it is served."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import InvalidArgument, TokenizerError
+from ..loading.choice import choose_encoder
+from ..server.auth.keys import make_key
+from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
+from ..server.errors import Conflict, NotFound
+from ..server.limits import changed, limits_of
+from ..server.names import check_alias, check_tenant
+from .serve import Run, named_source, open_named_store, print_json
+
+if TYPE_CHECKING:
+    from ..server.config import Config
+    from ..server.contract import Store
+    from ..server.service import Service
+
+__all__ = ["options"]
+
+_KEEP_SECONDS = 3600.0
+
+
+def options(made: argparse.ArgumentParser, command: str) -> None:
+    actions = made.add_subparsers(metavar="ACTION", required=True)
+    (_tenants if command == "tenants" else _tokenizers)(actions)
+
+
+def _tenants(actions: Any) -> None:
+    add = _action(actions, "add", _add_tenant, "a new tenant; shows its first key, once")
+    add.add_argument("name")
+    _limit_options(add)
+    _action(actions, "list", _list_tenants, "all of them, with their keys and what they used")
+    rotate = _action(actions, "rotate", _rotate, "a new key; shows it, once")
+    rotate.add_argument("name", nargs="?", help="without one: an admin's key")
+    rotate.add_argument(
+        "--keep",
+        type=float,
+        default=_KEEP_SECONDS,
+        metavar="SECONDS",
+        help=f"how long older keys stay good; default: {_KEEP_SECONDS:g}",
+    )
+    limit = _action(actions, "limit", _limit, "changes limits, and disables or enables")
+    limit.add_argument("name")
+    _limit_options(limit)
+    able = limit.add_mutually_exclusive_group()
+    able.add_argument("--disable", action="store_true", help="its keys open nothing")
+    able.add_argument("--enable", action="store_true")
+    remove = _action(actions, "remove", _remove_tenant, "with its keys, files and usage")
+    remove.add_argument("name")
+
+
+def _tokenizers(actions: Any) -> None:
+    add = _action(actions, "add", _add_tokenizer, "reads a file in a sandbox and keeps it")
+    add.add_argument("source", metavar="[NAME=]SOURCE", help="a path, a folder, builtin:demo, ...")
+    _owner(add)
+    _action(actions, "list", _list_tokenizers, "all of them, with their names")
+    alias = _action(actions, "alias", _alias, "lets a name mean another tokenizer, at once")
+    alias.add_argument("name")
+    alias.add_argument("tokenizer", help="another name of it, or its digest")
+    _owner(alias)
+    remove = _action(actions, "remove", _remove_tokenizer, "a name; the file goes with the last")
+    remove.add_argument("name", help="or a digest: the file with all its names")
+    _owner(remove)
+    verify = _action(actions, "verify", _verify, "reads all records and files; removes nothing")
+    verify.add_argument(
+        "--remove",
+        action="store_true",
+        help="then drop damaged records, put damaged files aside, remove files without a record",
+    )
+
+
+def _action(actions: Any, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = actions.add_parser(name, help=text, description=text)
+    made.set_defaults(run=run)
+    made.add_argument("--store", metavar="FOLDER", help="the store of the server")
+    made.add_argument("--config", metavar="FILE", help="or the configuration that names it")
+    made.add_argument("--json", action="store_true", help="answer with one JSON object")
+    return made
+
+
+def _owner(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--tenant", metavar="NAME", default=PUBLIC, help="of this one; default: for all"
+    )
+
+
+def _limit_options(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "limits",
+        nargs="*",
+        metavar="LIMIT=VALUE",
+        help="such as concurrent=4, stored_bytes=1000000000, calls.deadline=0.5; none: no bound",
+    )
+
+
+# Tenants.
+
+
+def _add_tenant(asked: argparse.Namespace) -> int:
+    store, config = open_named_store(asked)
+    name = check_tenant(asked.name)
+    if name in [one.name for one in store.tenants()]:
+        raise Conflict(f"there is a tenant {name!r} already")
+    record = TenantRecord(name, changed(_defaults(config), _limits(asked.limits)), time.time())
+    key, kept = make_key(name)
+    store.put_tenant(record)
+    store.put_key(kept)
+    return _show_key(asked, name, key, kept)
+
+
+def _list_tenants(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked)
+    found: list[dict[str, Any]] = []
+    for record in store.tenants():
+        usage = store.usage(record.name)
+        found.append(
+            {
+                "name": record.name,
+                "created": record.created,
+                "disabled": record.disabled,
+                "keys": _shown(store, record.name),
+                "tokenizers": len(store.tokenizers(record.name)),
+                "requests": usage.requests,
+                "refused": usage.refused,
+                "text_bytes": usage.text_bytes,
+                "limits": limits_of(record.limits),
+            }
+        )
+    if asked.json:
+        return print_json({"tenants": found, "admin_keys": _shown(store, None)})
+    for one in found:
+        state = "disabled" if one["disabled"] else f"{len(one['keys'])} keys"
+        print(
+            f"{one['name']:<24} {state:<10} {one['tokenizers']:>4} tokenizers"
+            f" {one['requests']:>12,} requests {one['text_bytes']:>16,} bytes"
+        )
+    print(f"{len(found)} tenants, {len(_shown(store, None))} admin keys")
+    return 0
+
+
+def _rotate(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked)
+    if asked.name is not None:
+        _tenant(store, asked.name)
+    if not asked.keep >= 0:
+        raise InvalidArgument("--keep is a number of seconds")
+    key, kept = make_key(asked.name)
+    store.put_key(kept)
+    end = kept.created + asked.keep
+    for old in store.keys():
+        if old.tenant != asked.name or old.id == kept.id:
+            continue
+        if asked.keep == 0:
+            store.remove_key(old.id)
+        elif old.expires is None or old.expires > end:
+            store.put_key(replace(old, expires=end))
+    return _show_key(asked, asked.name, key, kept)
+
+
+def _limit(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked)
+    record = _tenant(store, asked.name)
+    disabled = asked.disable or (record.disabled and not asked.enable)
+    limits = changed(record.limits, _limits(asked.limits))
+    store.put_tenant(replace(record, limits=limits, disabled=disabled))
+    if asked.json:
+        return print_json({"name": record.name, "disabled": disabled, "limits": limits_of(limits)})
+    for name, value in _flat(limits_of(limits)):
+        print(f"{name} = {'none' if value is None else value}")
+    return 0
+
+
+def _remove_tenant(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked)
+    store.remove_tenant(asked.name)
+    return _done(asked, {"removed": asked.name})
+
+
+def _tenant(store: Store, name: str) -> TenantRecord:
+    for record in store.tenants():
+        if record.name == name:
+            return record
+    raise NotFound(f"there is no tenant {name!r}")
+
+
+def _shown(store: Store, tenant: str | None) -> list[dict[str, Any]]:
+    now = time.time()
+    return [
+        {"id": key.id, "created": key.created, "expires": key.expires}
+        for key in store.keys()
+        if key.tenant == tenant and (key.expires is None or key.expires > now)
+    ]
+
+
+def _show_key(asked: argparse.Namespace, name: str | None, key: str, kept: KeyRecord) -> int:
+    if asked.json:
+        return print_json({"tenant": name, "id": kept.id, "key": key})
+    print(key)
+    return 0
+
+
+def _defaults(config: Config) -> Any:
+    from ..tenants.limits import TenantLimits
+
+    return changed(TenantLimits(), config.limits)
+
+
+def _limits(given: Iterable[str]) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise InvalidArgument(f"a limit is LIMIT=VALUE, not {item!r}")
+        outer, dot, inner = name.partition(".")
+        if dot:
+            said.setdefault(outer, {})[inner] = _value(value)
+        else:
+            said[name] = _value(value)
+    return said
+
+
+def _value(text: str) -> Any:
+    known = {"none": None, "true": True, "false": False}
+    if text.lower() in known:
+        return known[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _flat(limits: dict[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in limits.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+# Tokenizers.
+
+
+def _add_tokenizer(asked: argparse.Namespace) -> int:
+    from ..tenants.options import digest_of, read_source
+
+    name, source = named_source(asked.source)
+    data, said = read_source(source)
+    store, config = open_named_store(asked)
+    service = _service(store, config)
+    # What was damaged is missing then, and stored anew.
+    store.put_aside_if_damaged(digest_of(data))
+    try:
+        if asked.tenant == PUBLIC:
+            service.publish(name, data, said, choose_encoder(config.encoder))
+        else:
+            service.upload(service.tenant(asked.tenant), bytes(data), said, name)
+    except TokenizerError as error:
+        if error.source is not None:
+            # The file has this name, and none within the service.
+            error.source = asked.source
+        raise
+    finally:
+        service.close()
+    return _show_one(asked, name)
+
+
+def _service(store: Store, config: Config) -> Service:
+    """Enough of one to read files in: nobody calls it."""
+    from ..server.opening import snapshots_of
+    from ..server.scheduling.executor import ThreadWork
+    from ..server.service import Service
+    from ..tenants.pool import TenantPool
+
+    # With identity it has no tenant for whoever asks without a key.
+    config = msgspec.structs.replace(config, identity=True)
+    return Service(config, store, TenantPool(snapshots_of(config)), ThreadWork(threads=1))
+
+
+def _show_one(asked: argparse.Namespace, name: str) -> int:
+    store, _ = open_named_store(asked)
+    (digest,) = (one.digest for one in store.aliases(asked.tenant) if one.alias == name)
+    (record,) = (one for one in store.tokenizers(asked.tenant) if one.info.digest == digest)
+    info = record.info
+    if asked.json:
+        return print_json({"name": name, "tenant": asked.tenant, **_described(store, record)})
+    print(f"{name} -> {info.digest} ({info.format}, {info.tokens:,} tokens, {info.bytes:,} bytes)")
+    return 0
+
+
+def _list_tokenizers(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked)
+    found = [
+        {"tenant": record.tenant, **_described(store, record)} for record in store.tokenizers()
+    ]
+    if asked.json:
+        return print_json({"tokenizers": found})
+    for one in found:
+        names = ", ".join(one["aliases"]) or "(no name)"
+        print(
+            f"{one['tenant']:<16} {one['digest'][:12]} {one['format']:<16}"
+            f" {one['tokens']:>9,} tokens {one['bytes']:>12,} bytes {one['backend']:<4}  {names}"
+        )
+    print(f"{len(found)} tokenizers, {sum(one['bytes'] for one in found):,} bytes")
+    return 0
+
+
+def _described(store: Store, record: Any) -> dict[str, Any]:
+    info = record.info
+    return {
+        "digest": info.digest,
+        "format": info.format,
+        "bytes": info.bytes,
+        "tokens": info.tokens,
+        "chat_template": info.chat_template,
+        "backend": info.backend,
+        "created": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
+        "aliases": [one.alias for one in store.aliases(record.tenant) if one.digest == info.digest],
+    }
+
+
+def _alias(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked)
+    names = {one.alias: one.digest for one in store.aliases(asked.tenant)}
+    digest = names.get(asked.tokenizer, asked.tokenizer)
+    store.put_alias(AliasRecord(asked.tenant, check_alias(asked.name), digest))
+    return _show_one(asked, asked.name)
+
+
+def _remove_tokenizer(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked)
+    names = {one.alias: one.digest for one in store.aliases(asked.tenant)}
+    digest = names.get(asked.name)
+    if digest is None:
+        store.remove_tokenizer(asked.tenant, asked.name)
+    elif list(names.values()).count(digest) == 1:
+        store.remove_tokenizer(asked.tenant, digest)
+    else:
+        store.remove_alias(asked.tenant, asked.name)
+    return _done(asked, {"removed": asked.name})
+
+
+def _verify(asked: argparse.Namespace) -> int:
+    store, _ = open_named_store(asked, to_verify=True)
+    problems = store.problems()
+    if not asked.json:
+        # What was found is shown before anything is changed.
+        for problem in problems:
+            print(problem)
+        print(f"{len(problems)} problems", flush=True)
+    removed = store.remove_problems() if asked.remove else 0
+    if asked.json:
+        print_json({"problems": problems, "removed": removed})
+    elif asked.remove:
+        print(f"{removed} removed")
+    return 1 if problems else 0
+
+
+def _done(asked: argparse.Namespace, answer: dict[str, Any]) -> int:
+    if asked.json:
+        return print_json(answer)
+    for what, name in answer.items():
+        print(f"{what} {name}")
+    return 0

@@ -1,0 +1,115 @@
+"""What transformers makes of the files beside a tokenizer, as instructions for the core.
+
+The rules are those of its `TokenizersBackend` (5.23), replayed in its order:
+
+1. The tokens of `added_tokens_decoder`, by id, with their flags. A configuration without that list
+   has its tokens in `added_tokens.json`, which is without flags and yields to the tokenizer's file.
+2. The named tokens (`bos_token`, ..., any other `*_token`) and `extra_special_tokens`, which become
+   special.
+3. With `add_bos_token` or `add_eos_token`: a post-processor that adds just these two. From a folder
+   with a tokenizer.json, transformers 5 does this only when it is told so by argument
+   (`from_pretrained(folder, add_bos_token=True)`), while 4 did it by the configuration alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InvalidFile
+
+if TYPE_CHECKING:
+    from .sidecars import Sidecars
+
+__all__ = ["config_for_core"]
+
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
+_STANDARD = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
+_EXTRA = "extra_special_tokens"
+
+
+def config_for_core(sidecars: Sidecars, *, bos_and_eos: bool) -> dict[str, Any] | None:
+    config = _merged(sidecars)
+    tokens = list(_tokens(sidecars, config))
+    instructions: dict[str, Any] = {}
+    if tokens:
+        instructions["added_tokens"] = tokens
+    # As `null` they say nothing.
+    if bos_and_eos and any(config.get(f"add_{role}_token") is not None for role in ("bos", "eos")):
+        instructions["ends"] = {
+            role: _text(config.get(f"{role}_token")) if config.get(f"add_{role}_token") else None
+            for role in ("bos", "eos")
+        }
+    return instructions or None
+
+
+def _merged(sidecars: Sidecars) -> dict[str, Any]:
+    """The configuration; special_tokens_map.json counts only for one that lists no tokens."""
+    config = dict(sidecars.of("tokenizer_config.json"))
+    if "additional_special_tokens" in config and not config.get(_EXTRA):
+        config[_EXTRA] = config.pop("additional_special_tokens")
+    if "added_tokens_decoder" not in config:
+        for key, value in sidecars.of("special_tokens_map.json").items():
+            if key == "additional_special_tokens":
+                config.setdefault(_EXTRA, value)
+            else:
+                config[key] = value
+    return config
+
+
+def _tokens(sidecars: Sidecars, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    named = list(_named(config))
+    contents = {_text(token) for token in named}
+    listed = sidecars.added_tokens()
+    flags: dict[str, dict[str, Any]] = {}
+    for stated in listed.values():
+        content = str(stated["content"])
+        flags[content] = {name: bool(stated.get(name, False)) for name in _FLAGS}
+        special = bool(stated.get("special", False)) or content in contents
+        yield {"content": content, "flags": flags[content], "special": special}
+    if "added_tokens_decoder" not in config:
+        # They are without flags, and yield to what the tokenizer's file says of them.
+        for content in _by_id(sidecars.of("added_tokens.json")):
+            special = content in contents
+            plain = {**dict.fromkeys(_FLAGS, False), "normalized": not special}
+            yield {"content": content, "flags": plain, "special": special, "if_new": True}
+    for token in named:
+        text = _text(token)
+        if text is None:
+            continue
+        known = flags.get(text)
+        if known is None and isinstance(token, Mapping):
+            known = {name: bool(token.get(name, False)) for name in _FLAGS}
+        if known is None and "added_tokens_decoder" in config:
+            known = dict.fromkeys(_FLAGS, False)
+        instruction: dict[str, Any] = {"content": text, "special": True}
+        if known is not None:
+            instruction["flags"] = known
+        yield instruction
+
+
+def _named(config: Mapping[str, Any]) -> Iterator[object]:
+    """In the order of transformers: its own attributes, those of the model, the nameless ones."""
+    extra = config.get(_EXTRA)
+    yield from (config[key] for key in _STANDARD if key in config)
+    for key, value in config.items():
+        if key.endswith("_token") and key not in _STANDARD and isinstance(value, str | Mapping):
+            yield value
+    if isinstance(extra, Mapping):
+        yield from extra.values()
+    elif isinstance(extra, list):
+        yield from extra
+
+
+def _by_id(added: Mapping[str, Any]) -> list[str]:
+    for content, number in added.items():
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise InvalidFile(
+                "not a token and its id", source="added_tokens.json", path=f"$[{content!r}]"
+            )
+    return sorted(added, key=lambda content: int(added[content]))
+
+
+def _text(token: object) -> str | None:
+    content = token.get("content") if isinstance(token, Mapping) else token
+    return content if isinstance(content, str) and content else None

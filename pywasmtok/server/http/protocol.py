@@ -1,0 +1,306 @@
+"""HTTP/1.1 with bounds that uvicorn does not have, and the options that uvicorn is run with.
+
+uvicorn's protocol on httptools waits for ever for the head of a request, keeps any number of
+headers of any length, queues as many pipelined requests as arrive, and waits for ever for a caller
+who does not read. Here each of these ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import httptools
+import msgspec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .websocket import PatientSockets
+
+if TYPE_CHECKING:
+    from ..config import Bounds, Config
+    from ..workers.lane import Lane
+
+__all__ = ["BoundedHttp", "protocol", "uvicorn_options"]
+
+_HEADERS: Final = 128
+_URL_BYTES: Final = 8 << 10
+_PIPELINED: Final = 32
+_LINGER_SECONDS: Final = 2.0
+"""For the rest of a body that nobody will read: closing at once would take the answer away from a
+caller who is still sending."""
+_LINGER_STEP_SECONDS: Final = 0.02
+"""Between two pieces of it, so that others do not wait for what is thrown away."""
+
+_REASONS: Final = {
+    400: "Bad Request",
+    408: "Request Timeout",
+    414: "URI Too Long",
+    431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
+}
+_KINDS: Final = {
+    400: "bad_request",
+    408: "slow_request",
+    414: "url_too_long",
+    431: "headers_too_large",
+    503: "overloaded",
+}
+
+
+class _RefusedError(Exception):
+    """Raised inside the parser to stop it."""
+
+
+def protocol(bounds: Bounds, lane: Lane | None = None) -> type[BoundedHttp]:
+    """`lane`: of this process, if there are two kinds of them."""
+    if lane is None:
+        from .direct_http import DirectHttp
+
+        return type("DirectHttp", (DirectHttp,), {"bounds": bounds})
+    from ..workers.handover_protocol import LaneHttp
+
+    return type("LaneHttp", (LaneHttp,), {"bounds": bounds, "lane": lane})
+
+
+def uvicorn_options(config: Config, lane: Lane | None = None) -> dict[str, Any]:
+    listen = config.listen
+    return {
+        "http": protocol(config.bounds, lane),
+        "ws": PatientSockets,
+        # Somewhat more than a message may have: up to here the refusal says why.
+        "ws_max_size": 2 * config.streams.message_bytes,
+        "ws_max_queue": 8,
+        # A frame of a few bytes could unpack to many; what is sent is short anyway.
+        "ws_per_message_deflate": False,
+        "lifespan": "off",
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": bool(listen.proxies),
+        "forwarded_allow_ips": list(listen.proxies),
+        "timeout_keep_alive": 30,
+        "ssl_certfile": listen.certificate,
+        "ssl_keyfile": listen.private_key,
+    }
+
+
+class BoundedHttp(HttpToolsProtocol):
+    bounds: Bounds
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._in_message = False
+        self._in_head = False
+        # Bytes since the parser last finished anything, and whether it did in this read.
+        self._unfinished = 0
+        self._finished = False
+        # The size of this read, if the head that is read began in it.
+        self._most_of_head: int | None = None
+        self._read = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self._refusal = 400, "this is not HTTP/1.1"
+        self._bad_next = False
+
+    # The connection.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.bounds.connections:
+            self._refuse(503, "there are too many connections")
+            self.send_400_response("")
+            return
+        self._start_head_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop("_head_timer")
+        self._stop("_write_timer")
+        self._stop("_linger_timer")
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._bad_next or self.transport.is_closing():
+            return
+        self._finished = False
+        self._read, self._most_of_head = len(data), None
+        self._unset_keepalive_if_required()
+        # As uvicorn does it, without a line in the log for each thing that strangers send.
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.send_400_response("")
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+                return
+        if self.parser is None or self.transport.is_closing():
+            return
+        if self._linger_timer is not None:
+            self.flow.pause_reading()
+            self.loop.call_later(_LINGER_STEP_SECONDS, self._go_on)
+        self._unfinished = 0 if self._finished else self._unfinished + len(data)
+        if self._unfinished > self.bounds.header_bytes:
+            self._refuse(431, f"the head has more than {self.bounds.header_bytes} bytes")
+            self.send_400_response("")
+        elif self._bad_next:
+            return
+        elif self._in_head or not (self._finished or self._in_message):
+            # Also for empty lines between requests, which end uvicorn's timer and begin nothing.
+            self._start_head_timer()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._stop("_head_timer")
+        super().handle_websocket_upgrade()
+
+    # What the parser finds.
+
+    def on_message_begin(self) -> None:
+        # Its timer is started where a read ends inside of it, which is seldom.
+        self._in_message = self._in_head = True
+        self._most_of_head = self._read
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > _URL_BYTES:
+            raise self._refuse(414, f"the path has more than {_URL_BYTES} bytes")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            # A trailer: of no use here, and after the request has begun it must not change it.
+            return
+        super().on_header(name, value)
+        if len(self.headers) > _HEADERS:
+            raise self._refuse(431, f"there are more than {_HEADERS} headers")
+
+    def on_headers_complete(self) -> None:
+        # It cannot be longer than the read that it came in, which is nearly always short enough.
+        most = self._most_of_head
+        if most is None or most > self.bounds.header_bytes:
+            size = sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if size > self.bounds.header_bytes:
+                raise self._refuse(431, f"the head has more than {self.bounds.header_bytes} bytes")
+        if len(self.pipeline) >= _PIPELINED:
+            raise self._refuse(400, f"more than {_PIPELINED} requests wait on one connection")
+        self._in_head = False
+        self._finished = True
+        if self._head_timer is not None:
+            self._stop("_head_timer")
+        self.begin_request()
+
+    def begin_request(self) -> None:
+        """Its head is there, and good."""
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._finished = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_message = False
+        self._finished = True
+        if self._linger_timer is not None:
+            self._stop("_linger_timer")
+        super().on_message_complete()
+
+    # The answer.
+
+    def on_response_complete(self) -> None:
+        is_last = not self.pipeline
+        super().on_response_complete()
+        if self.transport.is_closing():
+            # It is closed as soon as all is sent, which must not wait for ever, either.
+            self.loop.call_later(self.bounds.header_seconds, self.transport.abort)
+        elif self._bad_next and is_last:
+            self._write_refusal()
+        elif self._body_is_left() and self._linger_timer is None:
+            self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._end)
+
+    def _body_is_left(self) -> bool:
+        return self._in_message and not self._in_head and self.cycle.response_complete
+
+    def _go_on(self) -> None:
+        if not (self._bad_next or self.transport.is_closing()):
+            self.flow.resume_reading()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(
+                self.bounds.header_seconds, self.transport.abort
+            )
+
+    def resume_writing(self) -> None:
+        self._stop("_write_timer")
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._end()
+
+    # Refusals.
+
+    def send_400_response(self, msg: str) -> None:
+        """Whatever is refused before there is a request, or inside the body of one. An answer that
+        is still being made goes first: otherwise this one would be taken for it."""
+        self._stop("_head_timer")
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            self._write_refusal()
+        elif not self._in_message or self._in_head:
+            self._wait_to_refuse()
+        elif self.pipeline:
+            # The broken one is the last of those that wait: it never begins.
+            self.pipeline.popleft()
+            self._wait_to_refuse()
+        elif cycle.response_started:
+            self._end()
+        else:
+            # Its handler waits for a body of which there is no more.
+            cycle.disconnected = True
+            cycle.message_event.set()
+            self._write_refusal()
+
+    def _wait_to_refuse(self) -> None:
+        self._bad_next = True
+        self.flow.pause_reading()
+
+    def _write_refusal(self) -> None:
+        status, message = self._refusal
+        body = msgspec.json.encode({"error": {"kind": _KINDS[status], "message": message}})
+        head = (
+            f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode("ascii") + body)
+        self._end()
+
+    def _refuse(self, status: int, message: str) -> _RefusedError:
+        self._refusal = status, message
+        return _RefusedError()
+
+    def _start_head_timer(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.bounds.header_seconds, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if not self.transport.is_closing():
+            if self._in_head:
+                seconds = self.bounds.header_seconds
+                self._refuse(408, f"the head of the request did not come in {seconds:g} seconds")
+                self.send_400_response("")
+            else:
+                self._end()
+
+    def _end(self) -> None:
+        """What is not taken within a while is dropped: `close` alone would wait for it."""
+        if not self.transport.is_closing():
+            self.transport.close()
+            self.loop.call_later(self.bounds.header_seconds, self.transport.abort)
+
+    def _stop(self, name: str) -> None:
+        timer: asyncio.TimerHandle | None = getattr(self, name)
+        if timer is not None:
+            timer.cancel()
+            setattr(self, name, None)

@@ -1,0 +1,1 @@
+"""What a server says about itself: access log, metrics, traces, usage."""

@@ -1,0 +1,288 @@
+"""The numbers of a server, for Prometheus and for the status page. docs/metrics.md lists them.
+
+No label holds a text, an id, a key, a name of a tokenizer or of a tenant. Tenants stand under a
+hash that only this server can make, the first of them each under its own, all others in one bucket.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from .counters import Counter, Histogram
+from .history import Histories
+from .shared_counters import Siblings, added
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from ...errors import TokenizerError
+    from ..config import Numbers
+    from ..contract import ServiceLike
+
+__all__ = ["OTHER_TENANTS", "ServerMetrics", "routes"]
+
+OTHER_TENANTS: Final = "other"
+
+_DIALECTS: Final = frozenset(("vllm", "sglang", "llamacpp", "tgi", "own"))
+_OPERATIONS: Final = frozenset(
+    (
+        *("encode", "decode", "count", "fits", "truncate", "render", "encode_chat"),
+        *("stream", "upload", "load"),
+    )
+)
+
+# How old the numbers of another worker may be.
+_WRITE_SECONDS: Final = 1.0
+
+
+class ServerMetrics:
+    """One a service. Counting is for the event loop; scraping may be done anywhere."""
+
+    def __init__(
+        self, config: Numbers, *, secret: bytes | None = None, folder: Path | None = None
+    ) -> None:
+        """`secret`: the same for all workers and starts keeps the names of tenants the same.
+        `folder`: where the workers of one server find each other's numbers; None: there is one."""
+        self.enabled = config.enabled
+        self._most_tenants = config.tenants
+        self._secret = secret or secrets.token_bytes(32)
+        self._labels: dict[str, str] = {}
+        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.histories = Histories(config.tenants)
+
+        name = "pywasmtok_server_"
+        self._requests = Counter(
+            name + "requests", "Requests that were answered", "route", "dialect", "status"
+        )
+        self._seconds = Histogram(
+            name + "request_seconds", "From a request's head to the end of its answer", "route"
+        )
+        self._received = Counter(name + "received_bytes", "Bytes of bodies of requests", "route")
+        self._sent = Counter(name + "sent_bytes", "Bytes of bodies of answers", "route")
+        self._refusals = Counter(name + "refusals", "Requests that ended in an error", "kind")
+        self._calls = Histogram(
+            name + "call_seconds", "Calls into sandboxes, with their time in the queue", "operation"
+        )
+        self._errors = Counter(name + "call_errors", "Calls that ended in an error", "kind")
+        self._tenant_requests = Counter(
+            name + "tenant_requests", "Requests of tenants, under hashes", "tenant", "status"
+        )
+        self._tenant_bytes = Counter(
+            name + "tenant_bytes", "Bytes of text, ids and files done for tenants", "tenant"
+        )
+        self._tenant_tokens = Counter(
+            name + "tenant_tokens", "Ids that tenants were given", "tenant"
+        )
+        self._registry = self._opened(config) if config.enabled else None
+        self._siblings = Siblings(folder) if folder is not None and config.enabled else None
+        self._stop = threading.Event()
+        self._writer: threading.Thread | None = None
+        if self._siblings is not None:
+            self._writer = threading.Thread(
+                target=self._write, name="pywasmtok-numbers", daemon=True
+            )
+            self._writer.start()
+
+    # Counting.
+
+    def request(
+        self,
+        *,
+        route: str,
+        dialect: str,
+        status: int,
+        seconds: float,
+        received: int = 0,
+        sent: int = 0,
+        tenant: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        """`route` is a class of routes, one of a fixed list."""
+        if not self.enabled:
+            return
+        dialect = dialect if dialect in _DIALECTS else "none"
+        self._requests.add((route, dialect, _class_of(status)))
+        self._seconds.add((route,), seconds)
+        self._received.add((route,), received)
+        self._sent.add((route,), sent)
+        if error is not None:
+            self._refusals.add((error,))
+        if tenant is not None:
+            self._tenant_requests.add((self.label(tenant), _class_of(status)))
+        self.histories.add(tenant, seconds, status, received)
+
+    def call(
+        self,
+        tenant: str,
+        operation: str,
+        cost: int,
+        seconds: float,
+        *,
+        tokens: int = 0,
+        error: TokenizerError | None = None,
+    ) -> None:
+        """A call into a sandbox that has ended, also one that ended in an error."""
+        if not self.enabled:
+            return
+        self._calls.add((operation if operation in _OPERATIONS else "other",), seconds)
+        label = self.label(tenant)
+        self._tenant_bytes.add((label,), cost)
+        if tokens:
+            self._tenant_tokens.add((label,), tokens)
+        if error is not None:
+            self._errors.add((error.kind,))
+
+    def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """`pywasmtok_server_<name>`: asked for when somebody scrapes."""
+        self._gauges[name] = (about, value)
+
+    def label(self, tenant: str) -> str:
+        """What a tenant is called in labels and logs."""
+        known = self._labels.get(tenant)
+        if known is None:
+            if len(self._labels) >= self._most_tenants:
+                return OTHER_TENANTS
+            known = self._labels[tenant] = self.hash(tenant)
+        return known
+
+    def hash(self, tenant: str) -> str:
+        """Who has the secret of the store can tell which name it is; nobody else can."""
+        digest = hashlib.blake2s(tenant.encode(), key=self._secret[:32], digest_size=6)
+        return "t" + digest.hexdigest()
+
+    # Scraping.
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """The text for Prometheus, and its type."""
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.exposition import choose_encoder
+
+        shown = CollectorRegistry(auto_describe=False)
+        shown.register(_Fixed(self.collected()))
+        encode, content_type = choose_encoder(accept)
+        return encode(shown), content_type
+
+    def collected(self) -> list[Metric]:
+        if self._registry is None:
+            return []
+        own = list(self._registry.collect())
+        return added(own, self._siblings.others() if self._siblings is not None else ())
+
+    def close(self) -> None:
+        self._stop.set()
+        if self._writer is not None:
+            self._writer.join()
+            self._writer = None
+        if self._registry is not None:
+            from ... import metrics
+
+            if self._of_library:
+                metrics.disable()
+            self._registry = None
+
+    def _opened(self, config: Numbers) -> CollectorRegistry:
+        from prometheus_client import CollectorRegistry
+
+        from ... import metrics
+
+        registry = CollectorRegistry(auto_describe=False)
+        for tally in (
+            *(self._requests, self._seconds, self._received, self._sent, self._refusals),
+            *(
+                self._calls,
+                self._errors,
+                self._tenant_requests,
+                self._tenant_bytes,
+                self._tenant_tokens,
+            ),
+        ):
+            registry.register(tally)
+        registry.register(_Gauges(self._gauges))
+        # A program that has enabled them itself keeps them where they are.
+        self._of_library = bool(config.library or config.names) and not metrics.enabled()
+        if self._of_library:
+            metrics.enable(registry, config.names)
+        return registry
+
+    def _write(self) -> None:
+        while not self._stop.wait(_WRITE_SECONDS):
+            self._write_once()
+        self._write_once()
+
+    def _write_once(self) -> None:
+        if self._siblings is not None and self._registry is not None:
+            self._siblings.write(self._registry.collect())
+
+
+class _Gauges:
+    def __init__(self, gauges: dict[str, tuple[str, Callable[[], float]]]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Metric]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        for name, (about, value) in tuple(self._gauges.items()):
+            yield GaugeMetricFamily(f"pywasmtok_server_{name}", about, value())
+        resident = _resident_bytes()
+        if resident is not None:
+            yield GaugeMetricFamily(
+                "pywasmtok_server_resident_bytes",
+                "Memory of the process, shared pages too",
+                resident,
+            )
+
+
+class _Fixed:
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> list[Metric]:
+        return self._metrics
+
+
+def _class_of(status: int) -> str:
+    """The status itself where it is one of ours that says something, else its hundreds."""
+    if status in (413, 429, 499, 503, 504, 507):
+        return str(status)
+    return f"{status // 100}xx" if 100 <= status <= 599 else "none"
+
+
+def _resident_bytes() -> float | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def routes(service: ServiceLike) -> list[Route]:
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from ..errors import Forbidden, NotFound
+
+    async def scrape(request: Request) -> Response:
+        metrics: ServerMetrics = service.metrics
+        if not metrics.enabled:
+            raise NotFound("this server has no metrics", hint="metrics.enabled = true")
+        caller: Any = getattr(request.state, "caller", None)
+        if not service.config.metrics.open and (caller is None or not caller.admin):
+            raise Forbidden("metrics are for admins", hint="an admin's key, or metrics.open = true")
+        text, kind = await run_in_threadpool(metrics.render, request.headers.get("accept", ""))
+        return Response(text, headers={"content-type": kind, "cache-control": "no-store"})
+
+    return [Route("/metrics", scrape, methods=["GET"])]

@@ -1,0 +1,82 @@
+"""Usage of tenants, written to the store every few seconds and at the end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+
+from ...errors import TokenizerError
+from ...tenants.contract import TenantLike, Usage
+from ..contract import Store
+from ..errors import NotFound
+from ..store.rules import added
+
+__all__ = ["UsageWriter"]
+
+_log = logging.getLogger("pywasmtok")
+
+
+class UsageWriter:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._tenants: dict[str, TenantLike] = {}
+        # What of each is in the store.
+        self._written: dict[str, Usage] = {}
+
+    def watch(self, tenant: TenantLike) -> None:
+        with self._lock:
+            self._tenants[tenant.name] = tenant
+            self._written[tenant.name] = Usage()
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._tenants.pop(name, None)
+            self._written.pop(name, None)
+
+    def of(self, name: str) -> Usage:
+        """NotFound. What is stored, and what came since."""
+        with self._lock:
+            tenant = self._tenants.get(name)
+            if tenant is None:
+                raise NotFound(f"there is no tenant {name[:80]!r}")
+            now = tenant.usage()
+            stored = self._store.usage(name)
+            return replace(
+                added(stored, _difference(now, self._written[name])),
+                instances=now.instances,
+                memory=now.memory,
+            )
+
+    def write(self) -> None:
+        """Only what changed. What could not be written is tried again the next time."""
+        with self._lock:
+            names = list(self._tenants)
+        try:
+            for name in names:
+                self._write(name)
+        except TokenizerError as error:
+            _log.error("usage could not be written: %s", error)
+
+    def _write(self, name: str) -> None:
+        with self._lock:
+            tenant = self._tenants.get(name)
+            if tenant is None:
+                return
+            now = replace(tenant.usage(), instances=0, memory=0)
+            new = _difference(now, self._written[name])
+            if new != Usage():
+                self._store.add_usage(name, new)
+                self._written[name] = now
+
+
+def _difference(new: Usage, old: Usage) -> Usage:
+    return Usage(
+        new.requests - old.requests,
+        new.refused - old.refused,
+        new.failed - old.failed,
+        new.text_bytes - old.text_bytes,
+        new.tokens - old.tokens,
+        new.seconds - old.seconds,
+    )

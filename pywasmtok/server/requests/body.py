@@ -1,0 +1,178 @@
+"""The body of a request, read with every bound, and JSON that means one thing only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ...tenants.errors import Cancelled
+from ..contract import ServiceLike
+from ..errors import BadRequest, BodyTooLarge, SlowBody, UnsupportedMedia
+from .body_budget import FREE, LARGE, Row
+from .strict_json import Whole, decode
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from ..config import Bounds
+    from .record import Exchange
+
+__all__ = ["apart", "check_json_type", "decode", "read", "read_into", "read_json", "read_with_json"]
+
+T = TypeVar("T")
+
+# Decoding more than this takes longer than a change of threads.
+_LARGE: Final = 256 << 10
+
+# One at a time: several of them would hand each other the turns that the event loop waits for. Of
+# the loop's priority: whoever reads JSON keeps the interpreter to itself for a while, also while
+# somebody else has been given the processor, and the loop would wait for that, too.
+_apart: Final = ThreadPoolExecutor(1, "pywasmtok-bodies")
+
+
+async def read(request: Request, most: int | None = None) -> bytes:
+    """All of it, or an error as soon as it is clear that it will be too large or too slow.
+
+    `most` is the caller's own bound beside `bounds.body-bytes`; for uploads it replaces that.
+    """
+    parts: list[bytes] = []
+    exchange: Exchange | None = request.scope.get("state", {}).get("exchange")
+    size = 0
+
+    def keep(part: bytes) -> None:
+        nonlocal size
+        size += len(part)
+        if exchange is not None and size > FREE:
+            exchange.hold(size)
+        parts.append(part)
+
+    await read_into(request, keep, most)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def read_into(
+    request: Request, take: Callable[[bytes], object], most: int | None = None
+) -> int:
+    """The same, part by part; how many bytes there were. What is large goes to a file like this, so
+    that those who send slowly hold no memory."""
+    bounds = _bounds(request)
+    most = bounds.body_bytes if most is None else most
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise UnsupportedMedia(
+            f"Content-Encoding {encoding[:40]!r} is not taken",
+            hint="Bodies are sent as they are, so that their size is what it says",
+        )
+    told = _told(request)
+    if told is not None and told > most:
+        raise _too_large(most, told)
+    size = await _received(request, bounds, most, take)
+    exchange = request.scope.get("state", {}).get("exchange")
+    if exchange is not None:
+        exchange.received += size
+    return size
+
+
+async def read_json(request: Request, kind: type[T], most: int | None = None) -> T:
+    """The body as `kind`, a msgspec.Struct. BadRequest says where it is none."""
+    return (await read_with_json(request, kind, most))[1]
+
+
+async def read_with_json(
+    request: Request, kind: type[T], most: int | None = None
+) -> tuple[Whole, T]:
+    """The body, to be read as something else, too, and what it says."""
+    check_json_type(request)
+    body = await read(request, most)
+    depth = _bounds(request).json_depth
+
+    def checked() -> tuple[Whole, T]:
+        whole = Whole(body)
+        return whole, whole.checked_as(kind, depth)
+
+    return await apart(checked) if len(body) > _LARGE else checked()
+
+
+async def apart(call: Callable[[], T]) -> T:
+    """What takes long, and lets other threads run in between: not on the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_apart, call)
+
+
+def check_json_type(request: Request) -> None:
+    """Also what keeps pages of strangers from sending: a browser asks before it sends JSON."""
+    said = request.headers.get("content-type")
+    if said is None:
+        return
+    media, _, rest = said.partition(";")
+    media = media.strip().lower()
+    if media != "application/json" and not (
+        media.startswith("application/") and media.endswith("+json")
+    ):
+        raise UnsupportedMedia(
+            f"Content-Type {media[:80]!r} is not taken here", hint="Send application/json"
+        )
+    charset = rest.lower().partition("charset=")[2].partition(";")[0].strip(' "')
+    if charset not in ("", "utf-8", "utf8"):
+        raise UnsupportedMedia(f"charset {charset[:40]!r} is not taken", hint="JSON is UTF-8")
+
+
+def _bounds(request: Request) -> Bounds:
+    service: ServiceLike = request.app.state.service
+    bounds: Bounds = service.config.bounds
+    return bounds
+
+
+def _told(request: Request) -> int | None:
+    said = request.headers.get("content-length")
+    if said is None:
+        return None
+    if not (said.isascii() and said.isdigit() and len(said) < 20):
+        raise BadRequest("Content-Length is not a number of bytes")
+    return int(said)
+
+
+async def _received(
+    request: Request, bounds: Bounds, most: int, take: Callable[[bytes], object]
+) -> int:
+    receive = request.receive
+    row = _row(request)
+    size = 0
+    begin = asyncio.get_running_loop().time() + bounds.body_seconds
+    try:
+        async with asyncio.timeout_at(begin) as clock:
+            while True:
+                message: Any = await receive()
+                if message["type"] != "http.request":
+                    raise Cancelled("whoever asked has left")
+                part = message.get("body", b"")
+                if part:
+                    size += len(part)
+                    if size > most:
+                        raise _too_large(most, size)
+                    take(part)
+                if not message.get("more_body", False):
+                    return size
+                # What has come buys time: who sends slowly but steadily is let through, who drips
+                # is not.
+                clock.reschedule(begin + size / max(1, bounds.body_bytes_per_second))
+                if row is not None and size > LARGE:
+                    await row.turn()
+    except TimeoutError:
+        raise SlowBody(
+            f"the body did not come in time: {size} bytes of it did",
+            hint=f"After {bounds.body_seconds:g} seconds, {bounds.body_bytes_per_second} bytes a "
+            "second are expected",
+        ) from None
+
+
+def _row(request: Request) -> Row | None:
+    """Where large bodies wait for each other."""
+    exchange: Exchange | None = request.scope.get("state", {}).get("exchange")
+    bodies = None if exchange is None else exchange.bodies
+    return None if bodies is None else bodies.row
+
+
+def _too_large(most: int, asked: int) -> BodyTooLarge:
+    return BodyTooLarge.of(f"the body has more than {most} bytes", most, asked)

@@ -1,0 +1,102 @@
+"""What bodies that have come take until they are answered: memory, and places for uploads.
+
+Each body has a bound, and so has the number of connections; but one tenant could fill both, a
+megabyte at a time and as slowly as it may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ...tenants.errors import Overloaded, TooManyRequests
+
+__all__ = ["FREE", "LARGE", "Bodies"]
+
+FREE: Final = 64 << 10
+"""What a body has without being counted: connections are bounded, too."""
+
+LARGE: Final = 256 << 10
+"""Up to here a body, or an answer, takes less of the event loop than the request around it. It does
+not stand in the row, where each part would wait for a round of the loop."""
+
+# Of the largest bodies that there may be.
+_OF_ONE: Final = 8
+_OF_ALL: Final = 32
+
+
+class Bodies:
+    """For the event loop."""
+
+    def __init__(self, body_bytes: int) -> None:
+        self._most_of_one = _OF_ONE * max(body_bytes, FREE)
+        self._most = _OF_ALL * max(body_bytes, FREE)
+        self._of: Counter[str] = Counter()
+        self._uploads: Counter[str] = Counter()
+        self.held = 0
+        self.row = Row()
+
+    def take(self, tenant: str, more: int) -> None:
+        """TooManyRequests, Overloaded: it cannot be kept now."""
+        mine = self._of[tenant] + more
+        if mine > self._most_of_one:
+            raise TooManyRequests.of(
+                f"{mine} bytes of bodies of this tenant wait for their answers;"
+                f" {self._most_of_one} may",
+                self._most_of_one,
+                mine,
+                hint="Ask again after the answers to earlier requests",
+            )
+        if self.held + more > self._most:
+            raise Overloaded("too many large bodies are on their way already")
+        self._of[tenant] = mine
+        self.held += more
+
+    def give_back(self, tenant: str, size: int) -> None:
+        self.held -= size
+        self._of[tenant] -= size
+        if not self._of[tenant]:
+            del self._of[tenant]
+
+    @contextmanager
+    def upload(self, tenant: str, most: int) -> Iterator[None]:
+        """While a file comes and is read. It waits on the disk, of which there is no more."""
+        if self._uploads[tenant] >= most:
+            raise TooManyRequests.of(
+                f"{most} uploads of this tenant are on their way already", most, most + 1
+            )
+        self._uploads[tenant] += 1
+        try:
+            yield
+        finally:
+            self._uploads[tenant] -= 1
+            if not self._uploads[tenant]:
+                del self._uploads[tenant]
+
+
+class Row:
+    """Large bodies stand in a row: each time the event loop goes round, one of them may have its
+    next part. A dozen that come at once would keep all other requests waiting for milliseconds."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def turn(self) -> None:
+        loop = asyncio.get_running_loop()
+        mine = loop.create_future()
+        self._waiting.append(mine)
+        if len(self._waiting) == 1:
+            loop.call_soon(self._next, loop)
+        await mine
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting[0].done():
+            # Who waited there has left.
+            self._waiting.popleft()
+            if not self._waiting:
+                return
+        self._waiting[0].set_result(None)
+        loop.call_soon(self._next, loop)

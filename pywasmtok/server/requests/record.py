@@ -1,0 +1,91 @@
+"""A request and its answer, as those see them who count, log and trace."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..contract import Caller
+    from .body_budget import Bodies
+
+__all__ = ["Exchange", "route_class"]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """Holds no text of the request, no key, and no path that the caller chose."""
+
+    method: str
+    route: str = "other"
+    """Which kind of route; never the path itself, for that may hold names."""
+    dialect: str = "none"
+    """`own`, `vllm`, `sglang`, `llamacpp`, `tgi`; `none` until it is known."""
+    tokenizer: str | None = None
+    """The digest of what answered."""
+    caller: Caller | None = None
+    client: str | None = None
+    """The address that asks."""
+    trace: Any = None
+    """What `traceparent` said, if it said anything that makes sense."""
+    status: int = 0
+    received: int = 0
+    bodies: Bodies | None = None
+    held: int = 0
+    """Bytes of the body that `bodies` counts."""
+    sent: int = 0
+    error: str | None = None
+    """The kind of the error."""
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def payer(self) -> str:
+        """Who is counted; nobody in particular has a place of its own."""
+        return "" if self.caller is None else self.caller.tenant
+
+    def hold(self, size: int) -> None:
+        """So many bytes of the body are in memory by now."""
+        if self.bodies is not None and size > self.held:
+            self.bodies.take(self.payer, size - self.held)
+            self.held = size
+
+    def let_go(self) -> None:
+        if self.bodies is not None and self.held:
+            self.bodies.give_back(self.payer, self.held)
+            self.held = 0
+
+
+_CLASSES = {
+    "/tokenize": "tokenize",
+    "/v1/tokenize": "tokenize",
+    "/detokenize": "detokenize",
+    "/v1/detokenize": "detokenize",
+    "/chat_tokenize": "chat",
+    "/apply-template": "chat",
+    "/tokenizer_info": "info",
+    "/info": "info",
+    "/health": "probe",
+    "/ready": "probe",
+    "/metrics": "probe",
+    "/": "page",
+}
+_LAST_WORDS = frozenset({"encode", "decode", "count", "fits", "truncate", "stream"})
+
+
+def route_class(pattern: str) -> str:
+    """One of few words for the pattern of a route: what a metric can bear as a label."""
+    known = _CLASSES.get(pattern)
+    if known is not None:
+        return known
+    if not pattern.startswith("/api/v1/"):
+        return "other"
+    last = pattern.rpartition("/")[2]
+    if last in _LAST_WORDS:
+        return last
+    area = pattern.split("/")[3]
+    if area == "tenants":
+        return "admin"
+    if "/chat/" in pattern:
+        return "chat"
+    return "tokenizers" if area in ("tokenizers", "aliases") else "other"

@@ -1,0 +1,1 @@
+"""Which call runs next: queues, fairness between tenants, estimated cost, the executor."""

@@ -1,0 +1,418 @@
+"""Calls into sandboxes, off the event loop, in fair turns.
+
+A fixed number of threads makes the calls; `turns` says which is next. Half of them make the long
+calls only, at a lower priority than the others, which make the short ones only. A call that is
+known to take no time worth mentioning may run on the event loop instead, when nobody waits: handing
+it to a thread and back would cost more than the call itself.
+
+A call that should be short, and that may be begun again, is taken for short until it has been seen
+to be long: it has little time among the short ones, and another turn among the long ones if that
+was not enough. What else is unknown is taken for long.
+
+    await work.run(tenant, cost, call)      TooManyRequests, Overloaded: nothing has been done
+
+Cancelling the awaiting task takes the call out of the queue, or stops it in the sandbox. So does a
+client that leaves, in a request that the application has told us to `watch`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import thread_time
+from traceback import clear_frames
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ..._host.calls import deadline
+from ..._host.calls.cancel import CancelToken, cancellable
+from ..._host.calls.deadline import within
+from ..._host.calls.interrupt import set_undisturbed
+from ...errors import DeadlineExceeded, InvalidArgument
+from ...tenants.errors import Cancelled, Overloaded, TooManyRequests
+from ..workers.priority import step_back
+from .cost_model import LONG_SECONDS, Pace, Paces
+from .inline_permission import Permission
+from .queues import Turn, Turns
+
+if TYPE_CHECKING:
+    from ...tenants.contract import TenantLike
+
+__all__ = ["NotNowError", "ThreadWork", "WorkNumbers", "watch"]
+
+T = TypeVar("T")
+
+# What a call that may be begun again gets among the short ones. Beside others that use the machine
+# a short call may take many times what it takes alone.
+TRIAL_SECONDS: Final = 0.1
+
+# The longest advice to whoever is refused.
+_MOST_RETRY: Final = 30.0
+_LEAST_RETRY: Final = 0.05
+
+Receive = Callable[[], Awaitable[Any]]
+
+_receive: ContextVar[Receive | None] = ContextVar("pywasmtok_receive", default=None)
+
+
+def watch(receive: Receive | None) -> None:
+    """From here on, in this task, calls are stopped when `receive` says that the client has left.
+    It is asked only while a call waits or runs in a thread, so the body must have been read."""
+    _receive.set(receive)
+
+
+# Levels of priority that threads are below the event loop, which goes first, and what runs on it:
+# threads that spin for as long as they may would have the processors to themselves, a time slice
+# each before it is the loop's turn.
+_SHORT_STEPS_BACK: Final = 1
+_LONG_STEPS_BACK: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WorkNumbers:
+    threads: int
+    queued: int
+    running: int
+    inline: int
+    """Calls that ran on the event loop, ever."""
+    threaded: int
+    """Calls that ran in a thread, ever."""
+
+
+class _Call:
+    """A call on its way through a thread."""
+
+    __slots__ = ("future", "loop", "pace", "token", "work")
+
+    def __init__(self, work: Callable[[], Any], pace: Pace) -> None:
+        self.work = work
+        self.pace = pace
+        self.token = CancelToken()
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+
+    def make(self) -> float:
+        """In a thread. The seconds of a processor that it took."""
+        result: Any = None
+        error: BaseException | None = None
+        began = thread_time()
+        try:
+            with cancellable(self.token):
+                result = self.work()
+        except BaseException as raised:
+            error = raised
+            _let_go(raised)
+        took = thread_time() - began
+        # A loop that was closed meanwhile has nobody who waits.
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self._deliver, result, error)
+        # It knows this frame, too: together they would stay until garbage is collected.
+        del error
+        return took
+
+    def _deliver(self, result: Any, error: BaseException | None) -> None:
+        future = self.future
+        # It knows the error, and the error the frame of `make`, and that this.
+        del self.future
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        elif isinstance(error, StopIteration):
+            future.set_exception(RuntimeError("a call raised StopIteration"))
+        else:
+            future.set_exception(error)
+
+
+class ThreadWork:
+    def __init__(self, threads: int = 0, queued: int = 1024) -> None:
+        """`threads`: 0 is twice the processors. `queued`: calls of all tenants that may wait."""
+        if threads < 0 or queued < 0:
+            raise InvalidArgument("threads and queued are counts")
+        self._most_queued = queued
+        self._turns = Turns[_Call](threads or 2 * _processors())
+        self._paces = Paces()
+        self._permission = Permission()
+        # Around all of the above: threads take their next call by themselves.
+        self._lock = threading.Lock()
+        # Threads of the long lane and those of the short one wait apart. One that is alone serves
+        # both lanes.
+        alone = self._turns.threads == 1
+        self._long_change = threading.Condition(self._lock)
+        self._short_change = self._long_change if alone else threading.Condition(self._lock)
+        self.saw_long: Callable[[str, float], None] | None = None
+        """Told by the threads whose call took how many seconds of a processor, if it was long."""
+        self._closed = False
+        self._inline = self._threaded = 0
+        self._mean = 0.01
+        self._threads = [
+            threading.Thread(
+                target=self._serve,
+                args=(None if alone else number < self._turns.threads // 2,),
+                name=f"pywasmtok-work-{number}",
+                daemon=True,
+            )
+            for number in range(self._turns.threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    async def run(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        call: Callable[[], T],
+        *,
+        inline: bool = False,
+        about: str = "",
+    ) -> T:
+        """`inline`: the call is short, and may be begun again from the start. `about`: with which
+        tokenizer; how long its calls take is learned."""
+        name, limits = tenant.name, tenant.limits
+        with self._lock:
+            pace = self._paces.of(name, about, inline)
+            here = inline and self._may_run_here(name, limits.concurrent, cost, pace)
+            if not here:
+                self._require_room(tenant)
+        with tenant.admitted(cost):
+            if here:
+                try:
+                    return self._run_here(name, cost, call, pace)
+                except _TooSlowError:
+                    with self._lock:
+                        self._require_room(tenant)
+            if inline and not pace.is_long:
+                try:
+                    return await self._run_on_trial(tenant, cost, call, pace)
+                except _TooSlowError:
+                    with self._lock:
+                        self._require_room(tenant)
+            expected = pace.expected(cost)
+            long = inline or expected is None or expected > LONG_SECONDS
+            return await self._run_in_thread(tenant, cost, call, pace, long)  # type: ignore[no-any-return]
+
+    def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
+        """`run` of a call that is short and may be begun again, without waiting for anything. The
+        tenant has admitted it. NotNowError: `run` can do it, and not this."""
+        name = tenant.name
+        pace = self._paces.of(name, about, True)
+        if not self._may_run_here(name, tenant.limits.concurrent, cost, pace):
+            raise NotNowError
+        try:
+            return self._run_here(name, cost, call, pace)
+        except _TooSlowError:
+            raise NotNowError from None
+
+    def numbers(self) -> WorkNumbers:
+        with self._lock:
+            turns = self._turns
+            return WorkNumbers(
+                turns.threads, turns.waiting, turns.running, self._inline, self._threaded
+            )
+
+    def numbers_of(self, tenant: str) -> tuple[int, int]:
+        """What waits and what runs for one tenant."""
+        with self._lock:
+            return self._turns.waiting_of(tenant), self._turns.running_of(tenant)
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Nothing new is begun. Threads that are inside a call end with it."""
+        with self._lock:
+            self._closed = True
+            self._long_change.notify_all()
+            self._short_change.notify_all()
+        for thread in self._threads:
+            thread.join(seconds)
+
+    def _require_room(self, tenant: TenantLike) -> None:
+        if self._closed:
+            raise Overloaded("this server does no more work")
+        turns, limits = self._turns, tenant.limits
+        mine = turns.waiting_of(tenant.name)
+        # Threads that are free take what was just put in, as soon as they are awake.
+        free = turns.threads - turns.running
+        mine_free = min(free, limits.concurrent - turns.running_of(tenant.name))
+        busy = min(turns.threads, limits.concurrent)
+        if mine - max(0, mine_free) >= limits.queued or not busy:
+            raise _too_many(mine, limits.queued, self._advice(mine + 1, max(1, busy)))
+        if turns.waiting - free >= self._most_queued:
+            raise _overloaded(turns.waiting, self._advice(turns.waiting, turns.threads))
+
+    def _advice(self, ahead: int, at_once: int) -> float:
+        """Seconds until about half of what waits is done: then there is room again."""
+        return min(_MOST_RETRY, max(_LEAST_RETRY, ahead * self._mean / at_once / 2))
+
+    # On the event loop.
+
+    def _may_run_here(self, tenant: str, concurrent: int, cost: int, pace: Pace) -> bool:
+        turns = self._turns
+        return (
+            self._permission.given(tenant, cost, pace)
+            # No other tenant's short call is overtaken. The tenant's own may be: else, once a few
+            # of them were slow, all those behind would wait in the queue for as long as they come.
+            and not turns.short_waiting_of_others(tenant)
+            and turns.running_of(tenant) < concurrent
+            and not self._closed
+        )
+
+    def _run_here(self, tenant: str, cost: int, call: Callable[[], T], pace: Pace) -> T:
+        began = thread_time()
+        # What the server does on a signal raises nothing: so no blocks are needed.
+        most = deadline.earlier(deadline.current(), self._permission.deadline)
+        end = deadline.set_current(most)
+        undisturbed = set_undisturbed(True)
+        try:
+            return call()
+        except DeadlineExceeded as error:
+            if error.limit != self._permission.deadline:
+                raise
+            raise _TooSlowError from None
+        finally:
+            set_undisturbed(undisturbed)
+            deadline.set_current(end)
+            took = thread_time() - began
+            self._inline += 1
+            # A number that a thread wrote at the same moment may be lost: all are guesses.
+            pace.saw(cost, took)
+            self._permission.saw(tenant, took)
+
+    # In a thread.
+
+    async def _run_on_trial(
+        self, tenant: TenantLike, cost: int, call: Callable[[], T], pace: Pace
+    ) -> T:
+        def tried() -> T:
+            try:
+                with within(TRIAL_SECONDS):
+                    return call()
+            except DeadlineExceeded as error:
+                if error.limit != TRIAL_SECONDS:
+                    raise
+                raise _TooSlowError from None
+
+        return await self._run_in_thread(tenant, cost, tried, pace, long=False)  # type: ignore[no-any-return]
+
+    async def _run_in_thread(
+        self, tenant: TenantLike, cost: int, work: Callable[[], Any], pace: Pace, long: bool
+    ) -> Any:
+        call = _Call(work, pace)
+        turn = Turn(tenant.name, cost, long, call)
+        with self._lock:
+            self._turns.add(turn, tenant.limits.concurrent)
+            (self._long_change if long else self._short_change).notify()
+        future = call.future
+        receive = _receive.get()
+        watcher = receive and asyncio.ensure_future(_until_gone(receive, future))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._leave(turn)
+            raise
+        except Cancelled:
+            self._leave(turn)
+            raise
+        finally:
+            if watcher:
+                watcher.cancel()
+            # These know the call's error, and the error knows this frame.
+            del call, future, turn, watcher
+
+    def _leave(self, turn: Turn[_Call]) -> None:
+        with self._lock:
+            waited = self._turns.remove(turn)
+        if not waited:
+            turn.item.token.cancel()
+
+    def _serve(self, lane: bool | None) -> None:
+        if lane is False:
+            step_back(_SHORT_STEPS_BACK)
+        else:
+            step_back(_LONG_STEPS_BACK, gives_way=True)
+        while True:
+            turn = self._next(lane)
+            if turn is None:
+                return
+            call = turn.item
+            took = call.make()
+            if took > LONG_SECONDS and self.saw_long is not None:
+                self.saw_long(turn.tenant, took)
+            with self._lock:
+                call.pace.saw(turn.cost, took)
+                self._mean += (took - self._mean) / 32
+                self._threaded += 1
+                self._turns.ended(turn, took)
+                # The tenant may have as many running as it is allowed to, and more that waits in
+                # the other lane for one of them to end.
+                if self._turns.waiting_of(turn.tenant):
+                    (self._short_change if turn.long else self._long_change).notify()
+            # Not to keep a text alive until the next call.
+            del turn, call
+
+    def _next(self, lane: bool | None) -> Turn[_Call] | None:
+        change = self._short_change if lane is False else self._long_change
+        with self._lock:
+            while True:
+                if self._closed:
+                    return None
+                turn = self._turns.next(lane)
+                if turn is not None:
+                    return turn
+                change.wait()
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Of what the frames of a failed call hold: its instance above all. Whoever keeps the error in
+    one of its own frames makes a ring of it, so what it holds would be freed at some later time by
+    whichever thread allocates, and that is mostly the event loop. Unmapping takes milliseconds."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__context__
+
+
+# An error that its own traceback leads to would stay until garbage is collected: so nobody who
+# raises one of these has a name for it.
+
+
+def _too_many(waiting: int, most: int, seconds: float) -> TooManyRequests:
+    error = TooManyRequests.of(
+        f"{waiting} calls of this tenant wait already; {most} may",
+        most,
+        waiting + 1,
+        hint="ask again after the answers to earlier calls",
+    )
+    error.retry_after = seconds
+    return error
+
+
+def _overloaded(waiting: int, seconds: float) -> Overloaded:
+    error = Overloaded(
+        f"{waiting} calls of all tenants wait already", hint="ask again later, or another server"
+    )
+    error.retry_after = seconds
+    return error
+
+
+class NotNowError(Exception):
+    """A call has not been made: it would have to wait, or has turned out to be long."""
+
+
+class _TooSlowError(Exception):
+    """It ran into the deadline of the event loop, or of its trial, not into the tenant's."""
+
+
+async def _until_gone(receive: Receive, future: asyncio.Future[Any]) -> None:
+    while not future.done():
+        message = await receive()
+        if message["type"] in ("http.disconnect", "websocket.disconnect"):
+            if not future.done():
+                future.set_exception(Cancelled("the client has left"))
+            return
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

@@ -1,0 +1,74 @@
+"""Which calls may run on the event loop, where a slow one would make everybody wait."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import Final
+
+from .cost_model import Pace
+
+__all__ = ["Permission"]
+
+# More than this is never done there, whatever it is expected to take.
+MOST_BYTES: Final = 128 << 10
+
+# What handing a call to a thread and back costs when the loop is busy is of this size.
+MOST_SECONDS: Final = 0.001
+
+# What ends a call that takes much longer than expected: the shortest that the host keeps.
+DEADLINE: Final = 0.01
+
+# A call that took longer is a slow one. One or two say nothing: the machine may have been
+# elsewhere, or the interpreter collected its garbage just then. So many within a minute take the
+# tenant's permission away: for this long, and for twice as long each further time.
+SLOW_SECONDS: Final = 0.005
+SLOW_CALLS: Final = 3
+_REMEMBERED: Final = 60.0
+_FIRST_PAUSE: Final = 60.0
+_LONGEST_PAUSE: Final = 3600.0
+
+_MOST_KNOWN: Final = 8192
+
+
+class _Slow:
+    """What is known of a tenant that had slow calls."""
+
+    __slots__ = ("calls", "pause", "since", "until")
+
+    def __init__(self) -> None:
+        # The slow calls since then that count.
+        self.calls, self.since = 0, 0.0
+        # Until when it has no permission, and for how long it was taken away.
+        self.until, self.pause = 0.0, _FIRST_PAUSE / 2
+
+
+class Permission:
+    """Not for several threads at once."""
+
+    deadline: Final = DEADLINE
+
+    def __init__(self) -> None:
+        self._slow: OrderedDict[str, _Slow] = OrderedDict()
+
+    def given(self, tenant: str, cost: int, pace: Pace) -> bool:
+        if cost > MOST_BYTES or not pace.proven or (pace.expected(cost) or 0) > MOST_SECONDS:
+            return False
+        slow = self._slow.get(tenant)
+        return slow is None or slow.until <= time.monotonic()
+
+    def saw(self, tenant: str, seconds: float) -> None:
+        if seconds < SLOW_SECONDS:
+            return
+        now = time.monotonic()
+        slow = self._slow.pop(tenant, None) or _Slow()
+        self._slow[tenant] = slow
+        if now - slow.since > _REMEMBERED:
+            slow.calls, slow.since = 0, now
+        slow.calls += 1
+        if slow.calls >= SLOW_CALLS:
+            slow.calls = 0
+            slow.pause = min(_LONGEST_PAUSE, 2 * slow.pause)
+            slow.until = now + slow.pause
+        if len(self._slow) > _MOST_KNOWN:
+            self._slow.popitem(last=False)

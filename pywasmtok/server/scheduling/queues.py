@@ -1,0 +1,128 @@
+"""Which call runs next, and how many wait and run: the rules of `work`, without its threads.
+
+There are two lanes with a fair queue each. Calls that are short have a lane of their own, so that
+they need not wait until a thread is done with somebody's megabytes. There are more threads than
+processors: long calls get half of them, which keeps the processors busy, and short ones the others.
+A thread that is the only one serves both lanes in turn, so neither starves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from .round_robin import Entry, FairQueue
+
+__all__ = ["Turn", "Turns"]
+
+T = TypeVar("T")
+
+# What a tenant may have done before it is the next one's turn.
+QUANTUM: Final = 64 << 10
+
+# What a second of a processor counts for, where it is more than the bytes that were said.
+BYTES_A_SECOND: Final = 16 << 20
+MOST_DEBT: Final = 64 << 20
+
+
+@dataclass(slots=True, eq=False)
+class Turn(Generic[T]):
+    tenant: str
+    cost: int
+    long: bool
+    item: T
+    entry: Entry[Turn[T]] | None = None
+    """While it waits."""
+
+
+class Turns(Generic[T]):
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.running = 0
+        self._most_long = max(1, threads // 2)
+        self._long = FairQueue[Turn[T]](QUANTUM, MOST_DEBT)
+        self._short = FairQueue[Turn[T]](QUANTUM, MOST_DEBT)
+        self._running_long = 0
+        self._long_was_last = False
+        # Of tenants that have something here; `_most` is what each may run at once.
+        self._running: dict[str, int] = {}
+        self._most: dict[str, int] = {}
+
+    @property
+    def waiting(self) -> int:
+        return len(self._long) + len(self._short)
+
+    def short_waiting_of_others(self, tenant: str) -> int:
+        return len(self._short) - self._short.waiting(tenant)
+
+    def waiting_of(self, tenant: str) -> int:
+        return self._long.waiting(tenant) + self._short.waiting(tenant)
+
+    def running_of(self, tenant: str) -> int:
+        return self._running.get(tenant, 0)
+
+    def add(self, turn: Turn[T], most_running: int) -> None:
+        """`most_running`: what the tenant may run at once, from now on."""
+        self._most[turn.tenant] = most_running
+        turn.entry = self._lane(turn.long).push(turn.tenant, turn.cost, turn)
+
+    def next(self, lane: bool | None = None) -> Turn[T] | None:
+        """Who runs now, counted as running until `ended`; None: nobody may. `lane`: of long calls,
+        or of short ones, alone."""
+        if self.running >= self.threads:
+            return None
+        entry = None
+        for long in self._order() if lane is None else (lane,):
+            entry = self._lane(long).pop(self._may_run)
+            if entry is not None:
+                break
+        if entry is None:
+            return None
+        turn = entry.item
+        turn.entry = None
+        self.running += 1
+        self._running_long += turn.long
+        self._long_was_last = turn.long
+        self._running[turn.tenant] = self._running.get(turn.tenant, 0) + 1
+        return turn
+
+    def remove(self, turn: Turn[T]) -> bool:
+        """Takes it out while it waits; False: it does not."""
+        if turn.entry is None:
+            return False
+        removed = self._lane(turn.long).remove(turn.entry)
+        turn.entry = None
+        self._forget(turn.tenant)
+        return removed
+
+    def ended(self, turn: Turn[T], seconds: float) -> None:
+        """`seconds` of a processor that it took."""
+        self.running -= 1
+        self._running_long -= turn.long
+        left = self._running[turn.tenant] - 1
+        if left:
+            self._running[turn.tenant] = left
+        else:
+            del self._running[turn.tenant]
+        self._forget(turn.tenant)
+        beyond = int(seconds * BYTES_A_SECOND) - turn.cost
+        if beyond > 0:
+            self._lane(turn.long).charge(turn.tenant, beyond)
+
+    def _lane(self, long: bool) -> FairQueue[Turn[T]]:
+        return self._long if long else self._short
+
+    def _order(self) -> tuple[bool, ...]:
+        """Which lane is asked first; only the short one where the long ones have their threads."""
+        if self._running_long >= self._most_long:
+            return (False,)
+        if self._running_long == 0 and not self._long_was_last:
+            return (True, False)
+        return (False, True)
+
+    def _may_run(self, tenant: str) -> bool:
+        return self._running.get(tenant, 0) < self._most[tenant]
+
+    def _forget(self, tenant: str) -> None:
+        if tenant not in self._running and not self.waiting_of(tenant):
+            self._most.pop(tenant, None)

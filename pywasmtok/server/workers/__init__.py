@@ -1,0 +1,1 @@
+"""Worker processes: their start and end, and connections handed from one to another."""

@@ -1,0 +1,148 @@
+"""The protocol that hands a connection over to the other kind of process, if the next request on it
+belongs there.
+
+The head decides, so what was read until it is complete is kept. Only between two requests, with
+nothing on its way out, can a connection go: what a client sends ahead without waiting for answers
+is served where it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import httptools
+
+from ..http.direct_http import DirectHttp
+from .handover_socket import LONGEST
+
+if TYPE_CHECKING:
+    from .lane import Lane
+
+__all__ = ["LaneHttp"]
+
+# With the long ones, before it may go back: who sends both kinds in turns, or is remembered there
+# and not here, does not go to and fro with each request.
+_STAYS_SECONDS: Final = 1.0
+
+
+class LaneHttp(DirectHttp):
+    lane: Lane
+
+    def __init__(self, *args: Any, arrived: bytes = b"", **named: Any) -> None:
+        """`arrived`: what another process has read of the first request."""
+        super().__init__(*args, **named)
+        self._arrived = arrived
+        # What was read of the request that begins; None: it cannot go.
+        self._begun: bytes | None = None
+        self._goes = False
+        self._has_gone = False
+        stays = arrived and self.lane.long
+        self._stays_until = self.loop.time() + _STAYS_SECONDS if stays else 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        arrived, self._arrived = self._arrived, b""
+        if arrived and not transport.is_closing():
+            # Before anything else is read. Whose it is was decided elsewhere, and by whom knows
+            # more than its head.
+            self._read_here(arrived)
+
+    def data_received(self, data: bytes) -> None:
+        if self._has_gone:
+            return
+        if self._may_go():
+            self._begun = data
+        elif self._begun is not None and self._in_head and len(self._begun) < LONGEST:
+            self._begun += data
+        else:
+            self._begun = None
+        super().data_received(data)
+        if self._goes:
+            self._go()
+
+    def _read_here(self, data: bytes) -> None:
+        self._begun = None
+        super().data_received(data)
+
+    def _may_go(self) -> bool:
+        """Whether nothing that was begun on this connection is unfinished."""
+        cycle = self.cycle
+        return (
+            self._is_between()
+            and (cycle is None or cycle.response_complete)
+            and not self.pipeline
+            and not self._bad_next
+            and self._linger_timer is None
+            and not self.transport.is_closing()
+            and not self.transport.get_write_buffer_size()
+            and self.loop.time() >= self._stays_until
+        )
+
+    def begin_request(self) -> None:
+        if self._begun is not None:
+            headers = self.headers
+            if self.lane.belongs_elsewhere(self.parser.get_method(), headers):
+                self._goes = True
+                return
+            self._begun = None
+        super().begin_request()
+
+    # What follows the head is in what was kept.
+
+    def on_message_begin(self) -> None:
+        if not self._goes:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if not self._goes:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._goes:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if not self._goes:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._goes:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._goes:
+            super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        if not self._goes:
+            super().handle_websocket_upgrade()
+
+    def send_400_response(self, msg: str) -> None:
+        # Whoever has it next reads the same.
+        if not self._goes:
+            super().send_400_response(msg)
+
+    def _go(self) -> None:
+        data, self._begun, self._goes = self._begun, None, False
+        assert data is not None
+        transport = self.transport
+        if transport.is_closing():
+            return
+        # Before it is anybody else's, nothing more may be read here.
+        transport.pause_reading()
+        descriptor = transport.get_extra_info("socket").fileno()
+        if self.lane.send(descriptor, data):
+            self._has_gone = True
+            # Closes this process's descriptor, which is not the last one.
+            transport.abort()
+            return
+        transport.resume_reading()
+        self._in_message = self._in_head = False
+        self._unfinished = 0
+        self.parser = httptools.HttpRequestParser(self)
+        with suppress(AttributeError):
+            # As uvicorn has it.
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._read_here(data)

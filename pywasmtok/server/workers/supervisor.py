@@ -1,0 +1,331 @@
+"""The processes of a server: one, or several that share an address and a store."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ...errors import InvalidArgument, TokenizerError
+from ..auth.keys import is_key, make_key, record_of
+from ..config import Config
+from ..opening import check_workers, open_service
+from .handover_socket import linked
+from .lane import LONG_STEPS_BACK, Lane
+from .priority import keep_off, step_back
+
+if TYPE_CHECKING:
+    import socket
+    from multiprocessing.context import SpawnContext, SpawnProcess
+
+    from ..contract import Store
+    from ..service import Service
+    from .handover_socket import Ends
+
+__all__ = ["give_admin_key", "run", "serve"]
+
+log = logging.getLogger("pywasmtok")
+
+# A worker that ends sooner than this after its start, so often, will not get better.
+_SOON_SECONDS: Final = 5.0
+_ATTEMPTS: Final = 5
+_LOOK_SECONDS: Final = 0.2
+# After so long a thread that runs Python gives way to the event loop. Python's own 5 ms are several
+# times what a short request takes.
+_SWITCH_SECONDS: Final = 0.0002
+# Beyond the drain: what a worker may need to write usage and end.
+_END_SECONDS: Final = 10.0
+
+
+def run(
+    config: Config,
+    *,
+    admin_key_file: str | None = None,
+    say: Callable[[str, Config], None] = lambda address, config: None,
+) -> int:
+    """Serves until a signal ends it; the exit code."""
+    check_workers(config)
+    _check_certificate(config)
+    listening = _bind(config)
+    address = _address(config, listening)
+    with ExitStack() as stack:
+        stack.callback(listening.close)
+        if config.listen.workers + config.listen.long_workers > 1:
+            return _run_workers(config, listening, admin_key_file, lambda: say(address, config))
+        service = open_service(config)
+        stack.callback(service.close)
+        if admin_key_file is not None:
+            give_admin_key(service.store, Path(admin_key_file))
+        return serve(service, listening, lambda: say(address, service.config))
+
+
+def serve(
+    service: Service,
+    listening: socket.socket | None,
+    say: Callable[[], None] = lambda: None,
+    lane: Lane | None = None,
+) -> int:
+    """One process, until a signal ends it; the exit code. `listening`: None: connections come from
+    other processes."""
+    from .. import lifecycle
+    from ..app import create_app
+    from ..http.protocol import uvicorn_options
+
+    app, options = create_app(service), uvicorn_options(service.config, lane)
+    if lane is not None:
+        lane.serve(service)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    # A batch of one tenant does not take the processors of others in HuggingFace's library either.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # What is there for good need not be looked through again and again, for tens of milliseconds
+    # each time. When the rest is, `collector` says.
+    gc.collect()
+    gc.freeze()
+    say()
+    sockets = [] if listening is None else [listening]
+    return lifecycle.serve(app, service.lifecycle, sockets, lane, **options)
+
+
+def _bind(config: Config) -> socket.socket:
+    import socket
+
+    listen = config.listen
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            # A server that was just stopped leaves connections behind, which mean nobody any more.
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((listen.host, listen.port))
+        made.listen(2048)
+    except (OSError, OverflowError) as error:
+        made.close()
+        raise InvalidArgument(
+            f"cannot listen on {listen.host} port {listen.port}: "
+            f"{getattr(error, 'strerror', None) or error}",
+            hint="Another --port, or 0 for any that is free",
+        ) from None
+    made.set_inheritable(True)
+    return made
+
+
+def _check_certificate(config: Config) -> None:
+    import ssl
+
+    certificate, key = config.listen.certificate, config.listen.private_key
+    if certificate is None and key is None:
+        return
+    if certificate is None or key is None:
+        raise InvalidArgument("TLS needs both --certificate and --private-key")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, "")
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(
+            f"no TLS with {certificate} and {key}: {getattr(error, 'strerror', None) or error}",
+            hint="Both are PEM files; a key that needs a password is not taken",
+        ) from None
+
+
+def _address(config: Config, listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    scheme = "http" if config.listen.certificate is None else "https"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+# Keys of admins.
+
+
+def give_admin_key(store: Store, path: Path) -> None:
+    """Makes the key in the file an admin's; makes both where there is no file."""
+    try:
+        key = path.read_text(encoding="ascii").strip()
+        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise InvalidArgument(
+                f"{path} may be read by others", hint=f"chmod 600 {path}, or make a new key"
+            )
+    except FileNotFoundError:
+        key = _write_new_key(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(
+            f"{path} holds no key: {getattr(error, 'strerror', None) or 'it is no text'}"
+        ) from None
+    if not is_key(key):
+        raise InvalidArgument(
+            f"{path} holds no key of pywasmtok",
+            hint="Delete it, and a new one is written there; keys of your own making are too weak",
+        )
+    record = record_of(key, None)
+    known = store.keys()
+    if record.hash in [one.hash for one in known]:
+        return
+    if not store.was_revoked(record.hash):
+        store.put_key(record)
+        return
+    revoked = InvalidArgument(
+        f"the key in {path} was revoked",
+        hint="Delete the file, and a new key is written there; or name a file with another key",
+    )
+    if not any(one.tenant is None for one in known):
+        raise revoked
+    log.warning("%s: it opens nothing. %s", revoked.message, revoked.hint)
+
+
+def _write_new_key(path: Path) -> str:
+    key, _ = make_key(None)
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be written: {error.strerror}") from None
+    with os.fdopen(file, "w", encoding="ascii") as stream:
+        stream.write(f"{key}\n")
+    return key
+
+
+# Several processes.
+
+
+def _run_workers(
+    config: Config, listening: socket.socket, admin_key_file: str | None, say: Callable[[], None]
+) -> int:
+    """Workers are spawned and not forked: a fork of a process that has compiled cannot compile.
+    What they share is the address, the store and, through the snapshots, the memory of tables."""
+    import multiprocessing
+
+    # Reads and compiles once what all of them map.
+    service = open_service(msgspec.structs.replace(config, logs=_without_log(config)))
+    try:
+        if admin_key_file is not None:
+            give_admin_key(service.store, Path(admin_key_file))
+    finally:
+        service.close()
+    with tempfile.TemporaryDirectory(prefix="pywasmtok-") as siblings:
+        context = multiprocessing.get_context("spawn")
+        return _Supervisor(context, config, listening, siblings, say).run()
+
+
+def _without_log(config: Config) -> Any:
+    return msgspec.structs.replace(config.logs, access=False)
+
+
+class _Supervisor:
+    def __init__(
+        self,
+        context: SpawnContext,
+        config: Config,
+        listening: socket.socket,
+        siblings: str,
+        say: Callable[[], None],
+    ) -> None:
+        self._context = context
+        self._config = config
+        self._listening = listening
+        self._siblings = siblings
+        self._say = say
+        # Of those that take short requests, and of those that take long ones.
+        long_ones = config.listen.long_workers
+        self._ends: tuple[Ends | None, Ends | None] = linked() if long_ones else (None, None)
+        self._ended = threading.Event()
+        self._signals = 0
+
+    def run(self) -> int:
+        import time
+
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        for number in before:
+            signal.signal(number, self._signal)
+        workers: list[tuple[SpawnProcess, float]] = []
+        listen = self._config.listen
+        kinds = [False] * listen.workers + [True] * listen.long_workers
+        quick = 0
+        try:
+            for long in kinds:
+                workers.append((self._spawn(long), time.monotonic()))
+            self._say()
+            while not self._ended.wait(_LOOK_SECONDS):
+                for place, (worker, began) in enumerate(workers):
+                    if worker.is_alive():
+                        continue
+                    quick = quick + 1 if time.monotonic() - began < _SOON_SECONDS else 0
+                    if quick >= _ATTEMPTS:
+                        print("pywasmtok: workers end as soon as they begin", file=sys.stderr)
+                        return 3
+                    workers[place] = self._spawn(kinds[place]), time.monotonic()
+        finally:
+            codes = self._end([worker for worker, _ in workers])
+            for end in (end for ends in self._ends if ends is not None for end in ends):
+                end.close()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return max(codes, default=0)
+
+    def _signal(self, *_: object) -> None:
+        # Between any two instructions of Python: nothing but what cannot wait.
+        self._signals += 1
+        self._ended.set()
+
+    def _spawn(self, long: bool) -> SpawnProcess:
+        config = msgspec.to_builtins(self._config)
+        worker = self._context.Process(
+            target=_worker,
+            args=(config, None if long else self._listening, self._siblings, self._ends[long]),
+        )
+        worker.start()
+        return worker
+
+    def _end(self, workers: list[SpawnProcess]) -> list[int]:
+        for worker in workers:
+            worker.terminate()
+        most = self._config.listen.drain_seconds + _END_SECONDS
+        for worker in workers:
+            worker.join(0 if self._signals > 1 else most)
+            if worker.is_alive():
+                worker.kill()
+                worker.join()
+        # Who had not begun to serve ends by the signal itself, and that is no failure.
+        codes = [worker.exitcode or 0 for worker in workers]
+        return [0 if code == -signal.SIGTERM else abs(code) for code in codes]
+
+
+def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _worker(
+    config: dict[str, Any], listening: socket.socket | None, siblings: str, ends: Ends | None
+) -> None:
+    """`listening`: None: this one takes what is long. `ends`: to those that take the rest."""
+    # Ctrl-C goes to all processes of a group; here the supervisor says when to end, or its end.
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    lane = None if ends is None else Lane(listening is None, ends)
+    if listening is None:
+        # Threads have what the one has that starts them.
+        step_back(LONG_STEPS_BACK, gives_way=True)
+        keep_off(config["listen"]["workers"])
+    try:
+        service = open_service(msgspec.convert(config, Config), siblings=Path(siblings))
+    except TokenizerError as error:
+        print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
+        sys.exit(3)
+    try:
+        code = serve(service, listening, lane=lane)
+    finally:
+        service.close()
+    sys.exit(code)

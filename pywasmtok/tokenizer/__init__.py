@@ -1,0 +1,1 @@
+"""The objects that users hold: the tokenizer, encodings, streams, stop decoders, limits."""

@@ -1,0 +1,79 @@
+"""What callers may give as ids, turned into what a backend takes."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidArgument, InvalidToken, TokenizerError
+from .encoding import Encoding
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    Ids = Sequence[int] | Encoding | array[int] | memoryview | NDArray[numpy.integer[Any]]
+
+__all__ = [
+    "MAX_ID",
+    "REPLACEMENT",
+    "Ids",
+    "as_bytes",
+    "as_list",
+    "require_known",
+    "what_is_wrong",
+]
+
+MAX_ID = 2**32 - 1
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def as_list(ids: Ids) -> list[int]:
+    """Ids as a list. Its values are not looked at: see `what_is_wrong`."""
+    if isinstance(ids, Encoding):
+        return ids.ids
+    if isinstance(ids, str | bytes | bytearray) or not isinstance(ids, Iterable):
+        raise InvalidArgument(
+            f"ids must be a sequence of integers, not {type(ids).__name__}",
+            hint="Raw bytes hold ids as memoryview(data).cast('I')",
+        )
+    # Arrays, tensors and memoryviews make a list of themselves faster than a loop.
+    tolist = getattr(ids, "tolist", None)
+    values: Any = list(ids) if tolist is None else tolist()
+    if not isinstance(values, list):
+        raise InvalidArgument("ids must be a sequence, not a single number")
+    return values
+
+
+def as_bytes(ids: Ids) -> bytes:
+    """Ids as little-endian u32."""
+    if isinstance(ids, Encoding):
+        return ids.buffer.tobytes()
+    if isinstance(ids, memoryview) and ids.format == "I" and ids.ndim == 1:
+        return ids.tobytes()
+    # What most callers give needs none of the questions.
+    values = ids if type(ids) is list else as_list(ids)
+    try:
+        return array("I", values).tobytes()
+    except (OverflowError, TypeError) as error:
+        raise what_is_wrong(values, error) from None
+
+
+def require_known(values: Sequence[int], known: Container[int]) -> None:
+    """Raises for the first id that there is not."""
+    for place, value in enumerate(values):
+        if value not in known:
+            raise InvalidToken(f"ids[{place}] = {value} is no id of this tokenizer")
+
+
+def what_is_wrong(values: Sequence[Any], error: Exception) -> TokenizerError:
+    """The typed error for a list that a backend would not take as ids."""
+    for place, value in enumerate(values):
+        # numpy's integers are no `int`, but they have an index.
+        if not hasattr(value, "__index__"):
+            return InvalidArgument(f"ids[{place}] is no integer: {value!r:.40}")
+        if not 0 <= value.__index__() <= MAX_ID:
+            return InvalidToken(f"ids[{place}] = {value} is outside 0..{MAX_ID}")
+    return InvalidArgument(f"these are no ids: {error}")

@@ -1,0 +1,140 @@
+"""Bounds on what a file and a call may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from ..chat.contract import TemplateLimits
+
+__all__ = ["Limits"]
+
+_LARGEST = 2**63 - 1
+
+# What one instance of the core may use in any case, and the least that a call of it can run in.
+_MOST_MEMORY: Final = 2 << 30
+_LEAST_MEMORY: Final = 1 << 20
+
+# A cancelled call ends by as many ticks as are left of its time.
+_LONGEST: Final = 3600.0
+
+# Bounds on calls: None is none.
+_OPTIONAL: Final = (
+    "memory",
+    "max_text_bytes",
+    "max_tokens",
+    "max_batch_items",
+    "max_template_output",
+    "max_file_bytes",
+)
+# What the core checks while it reads a file.
+_FOR_CORE: Final = ("metadata", "pairs", "key", "items", "string", "token")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What passes one is a `LimitExceeded`, which says the `.limit` and what was `.asked`.
+
+    Those of a file have defaults far above every real one, and are checked before anything is
+    allocated. Those of a call are off (None) until somebody sets them. The memory of the core's
+    sandbox is a bound of its own, whatever these say. docs/limits.md is the guide.
+    """
+
+    metadata: int = 256 << 20
+    """Bytes of the metadata of a GGUF file; of what lies behind it nothing is read."""
+    pairs: int = 4096
+    """Key and value pairs of a GGUF file."""
+    key: int = 64 << 10
+    """Bytes of one key."""
+    items: int = 1 << 22
+    """Items of one array, and tokens of a vocabulary."""
+    string: int = 16 << 20
+    """Bytes of one string."""
+    token: int = 64 << 10
+    """Bytes of one token."""
+    file_bytes: int = 512 << 20
+    """Bytes of a file that is read whole."""
+
+    deadline: float | None = None
+    """Seconds that a call may take, loading among them: `DeadlineExceeded`. Of a stream each step
+    is a call."""
+    memory: int | None = None
+    """Bytes that an instance of the core may use for the tables and one call: `MemoryLimit`."""
+    max_text_bytes: int | None = None
+    """UTF-8 bytes of all texts of one call: `InputTooLarge`."""
+    max_tokens: int | None = None
+    """Ids of one call: those that it answers (`QuotaExceeded`) or is given (`InputTooLarge`)."""
+    max_batch_items: int | None = None
+    """Items of a batch, and segments of a text: `InputTooLarge`."""
+    max_template_output: int | None = None
+    """UTF-8 bytes that a chat template may write: `QuotaExceeded`."""
+    max_file_bytes: int | None = None
+    """Another name for `file_bytes`, beside the other bounds of a caller."""
+
+    def __post_init__(self) -> None:
+        self._check_deadline()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "deadline" or (value is None and field.name in _OPTIONAL):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InvalidArgument(f"Limits.{field.name} must be a count, not {value!r}")
+            if value > _LARGEST:
+                raise InvalidArgument(f"Limits.{field.name} is at most {_LARGEST}")
+
+        if self.memory is not None and not _LEAST_MEMORY <= self.memory <= _MOST_MEMORY:
+            raise InvalidArgument(f"Limits.memory is from {_LEAST_MEMORY} to {_MOST_MEMORY} bytes")
+        if self.max_file_bytes is not None:
+            object.__setattr__(self, "file_bytes", self.max_file_bytes)
+
+    def _check_deadline(self) -> None:
+        value: object = self.deadline
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InvalidArgument(f"Limits.deadline is a number of seconds, not {value!r}")
+        # This also refuses what is no number.
+        if not 0 < value <= _LONGEST:
+            raise InvalidArgument(f"Limits.deadline is above 0 and at most {_LONGEST:g} seconds")
+
+    def for_core(self) -> dict[str, int]:
+        """Those that the core checks."""
+        return {name: getattr(self, name) for name in _FOR_CORE}
+
+    def for_templates(self, asked: TemplateLimits | None) -> TemplateLimits:
+        """What a call asks for itself, or the defaults, and never more than is said here."""
+        from ..chat.contract import TemplateLimits
+
+        limits = asked or TemplateLimits()
+        tighter: dict[str, Any] = {}
+        if self.deadline is not None:
+            tighter["deadline"] = min(self.deadline, limits.deadline or _LONGEST)
+        if self.memory is not None:
+            tighter["memory"] = min(self.memory, limits.memory)
+        if self.max_template_output is not None:
+            tighter["output"] = min(self.max_template_output, limits.output)
+        return replace(limits, **tighter) if tighter else limits
+
+    def tightened(self, other: Limits) -> Limits:
+        """The smaller one of each bound."""
+        smaller: dict[str, Any] = {}
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            known = [value for value in (mine, theirs) if value is not None]
+            smaller[field.name] = min(known, default=None)
+        return Limits(**smaller)
+
+    @property
+    def bounds_calls(self) -> bool:
+        """Whether anything is said of calls, and not of files alone."""
+        return self.needs_sandbox or any(
+            getattr(self, name) is not None for name in _OPTIONAL if name != "max_file_bytes"
+        )
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether only the core can keep these: nothing stops a call of another library."""
+        return self.deadline is not None or self.memory is not None

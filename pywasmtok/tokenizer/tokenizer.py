@@ -1,0 +1,638 @@
+"""The tokenizer that users hold."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar, cast
+
+from ..backends import Backend, Hybrid, TextPair
+from ..backends.base import Segment, check_text, what_is_wrong_with
+from ..chat.methods import ChatMethods
+from ..errors import InvalidArgument, InvalidText, SpecialTokenInText, TokenizerClosed
+from ..loading.choice import check_threads
+from ..loading.sources.sidecars import NO_SIDECARS, Sidecars
+from .encoding import Encoding, EncodingBatch
+from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
+from .ids import MAX_ID, as_bytes
+from .policy import AddedName, Policy, Special, control_ids, policy_of
+
+if TYPE_CHECKING:
+    from .._host import Snapshots
+    from ..backends.core import CoreBackend
+    from ..backends.streaming import Streaming
+    from ..chat.sources import TemplatePlace
+    from ..loading.sources import SourceLike
+    from ..loading.sources.lazy import LazyFile
+    from .fingerprint import Fingerprints
+    from .ids import Ids
+    from .limits import Limits
+    from .sequence import Sequence
+    from .spans import TokenSpan
+    from .special import SpecialTokens
+    from .stop import StopSequenceConfig, StopSequenceDecoder
+    from .stream import DecodeStream
+
+T = TypeVar("T")
+
+__all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer", "items_of", "segments_of"]
+
+
+class BackendInfo(NamedTuple):
+    """Who answers, and why."""
+
+    encoder: str
+    """`core`, `hf` or `mock`."""
+    decoder: str
+    reason: str | None
+    """Why HuggingFace serves in place of the core: the missing feature (`normalizer:Precompiled`)
+    or the kind of an error. With `encoder == "core"` it is the reason of the latest call that
+    fell back. None: nothing ever did."""
+    build: str | None
+    """The build of the core that takes part, if it does."""
+    decoder_reason: str | None = None
+    """Why the core decodes where HuggingFace was to: what a tokenizer.json cannot say."""
+
+
+class Options(NamedTuple):
+    """What was chosen, by whomever: the environment is not asked again."""
+
+    encoder: str
+    decoder: str
+    build: str | None
+    preload: bool
+    threads: int | None = None
+    snapshots: Snapshots = None
+
+
+class Recipe(NamedTuple):
+    """All that it takes to make an equal tokenizer, in this process or in another."""
+
+    data: bytes | LazyFile
+    source: str
+    options: Options
+    load: bytes = b""
+    """Load options of the core, as JSON."""
+    sidecars: Sidecars = NO_SIDECARS
+    chat_template: TemplatePlace | None = None
+    """What the program gave in place of the model's own."""
+    limits: Limits | None = None
+    """Bounds on calls, where there are any."""
+
+
+class Tokenizer(ChatMethods):
+    """Encodes and decodes. Safe to share among threads, to fork with, to copy and to pickle.
+
+    Made by `create_tokenizer`. Every error is a `TokenizerError`.
+    """
+
+    def __init__(
+        self,
+        backend: Hybrid,
+        recipe: Recipe,
+        *,
+        build: str | None,
+        file_format: str = "tokenizer.json",
+    ) -> None:
+        self._backend: Backend = backend
+        self._hybrid = backend
+        self._recipe = recipe
+        self._build = build
+        self._format = file_format
+        self._unknown = habit_of(file_format)
+        self._sizes: dict[bool, int] = {}
+        self._special_tokens: SpecialTokens | None = None
+        self._streaming: Streaming | None = None
+        self._fingerprints: Fingerprints | None = None
+        # Those that `limited` has made.
+        self.views: dict[Limits, Tokenizer] = {}
+
+    @staticmethod
+    def from_file(path: SourceLike, **options: Any) -> Tokenizer:
+        """`create_tokenizer_from_file`, under the name that other libraries give it."""
+        from ..loading.factory import create_tokenizer_from_file
+
+        return create_tokenizer_from_file(path, **options)
+
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        add_special_tokens: bool = True,
+        *,
+        special: Special = "all",
+        threads: int | None = None,
+    ) -> Encoding:
+        """The ids of a text, or of a pair of texts joined as the file's post-processor says.
+
+        `special="all"`: the name of a special token in the text becomes its id, as in the
+        reference; `"none"`: it is text like any other, which is what text of strangers needs;
+        `"raise"`: it is an error, `SpecialTokenInText`; a set of names: those become ids, others
+        are text. See docs/special-tokens.md.
+        `threads`: with how many threads a large text is done, at most; see docs/threads.md.
+        """
+        if pair is not None or not isinstance(text, str):
+            check_text(text, pair)
+        special_is_text = False
+        if special != "all":
+            policy = policy_of(special, self._backend.added_names)
+            if not policy.needs_no_guard:
+                return self._encode_guarded(text, pair, add_special_tokens, policy)
+            special_is_text = policy.special_is_text
+        try:
+            if threads is not None:
+                wanted = add_special_tokens, special_is_text, check_threads(threads) or 1
+                return self._backend.encode_with(text, pair, *wanted)
+            return self._backend.encode(text, pair, add_special_tokens, special_is_text)
+        except InvalidText as error:
+            texts = [text] if pair is None else [(text, pair)]
+            raise what_is_wrong_with(texts) or error from None
+
+    def encode_batch(
+        self,
+        texts: Iterable[str | TextPair],
+        add_special_tokens: bool = True,
+        *,
+        special: Special = "all",
+        threads: int | None = None,
+    ) -> EncodingBatch:
+        """Many texts, or pairs of texts, at once: ids in one flat buffer.
+
+        `threads`: with how many threads a large batch is done, at most; see docs/threads.md.
+        """
+        items = items_of(texts)
+        policy = policy_of(special, self._backend.added_names)
+        wanted = add_special_tokens, policy.special_is_text, check_threads(threads)
+        try:
+            if policy.needs_no_guard:
+                return self._backend.encode_batch(items, *wanted)
+            return self._backend.encode_batch_guarded(items, add_special_tokens, policy)
+        except SpecialTokenInText as error:
+            raise _with_character(error, items) from None
+        except InvalidText as error:
+            raise what_is_wrong_with(items) or error from None
+
+    def encode_segments(
+        self,
+        segments: Iterable[Segment],
+        add_special_tokens: bool = True,
+        *,
+        control: str | Set[str] = "special",
+    ) -> Encoding:
+        """One text of parts, each of them trusted or not: `[("<|user|>", True), (text, False)]`.
+
+        The ids are those of the parts joined, but that no special token comes from untrusted text,
+        nor from text of which a part is untrusted. `control="added"`: nor does any other added
+        token that is not white space; a set: nor do added tokens of these names.
+        """
+        parts = segments_of(segments)
+        also = control_ids(control, self._backend.added_names)
+        try:
+            return self._backend.encode_segments(parts, add_special_tokens, also)
+        except InvalidText as error:
+            raise what_is_wrong_with([text for text, _ in parts]) or error from None
+
+    def _encode_guarded(
+        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+    ) -> Encoding:
+        texts = text if pair is None else (text, pair)
+        try:
+            return self._backend.encode_guarded(text, pair, add_special_tokens, policy)
+        except SpecialTokenInText as error:
+            raise _with_character(error, texts) from None
+        except InvalidText as error:
+            raise what_is_wrong_with([texts]) or error from None
+
+    def count(self, text: str, add_special_tokens: bool = True, *, special: Special = "all") -> int:
+        """How many ids `encode` answers; they stay where they are."""
+        return self._count(text, add_special_tokens, special, None)
+
+    def count_batch(
+        self, texts: Iterable[str], add_special_tokens: bool = True, *, special: Special = "all"
+    ) -> list[int]:
+        """`count` of each text."""
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise InvalidArgument(f"a batch is an iterable of texts, not {type(texts).__name__}")
+        return [self.count(text, add_special_tokens, special=special) for text in texts]
+
+    def fits(
+        self, text: str, n: int, add_special_tokens: bool = True, *, special: Special = "all"
+    ) -> bool:
+        """Whether the text has at most `n` ids. The cost grows with `n`, not with the text, unless
+        `special` is "raise" or a set: those have to see the whole text."""
+        limit = check_limit(n)
+        return self._count(text, add_special_tokens, special, limit) <= limit
+
+    def truncate(
+        self,
+        text: str,
+        n: int,
+        side: str = "right",
+        add_special_tokens: bool = True,
+        *,
+        special: Special = "all",
+    ) -> Truncated:
+        """The longest beginning of the text that has at most `n` ids, which are those of
+        `encode` for what is kept, and the first that the whole text has. `side="left"` cuts off
+        the beginning and keeps the end. It is cut between characters; see docs/fitting.md.
+        """
+        check_text(text)
+        limit, keep_end = check_limit(n), check_side(side)
+        policy = policy_of(special, self._backend.added_names)
+        if policy.needs_no_guard:
+            wanted = text, limit, add_special_tokens, policy.special_is_text
+            return self._measure(text, lambda: self._backend.truncate(*wanted, keep_end=keep_end))
+
+        def encode(text: str, *, add_special_tokens: bool) -> Encoding:
+            return self._encode_guarded(text, None, add_special_tokens, policy)
+
+        return truncate_by_encoding(
+            encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
+        )
+
+    def _count(
+        self, text: str, add_special_tokens: bool, special: Special, limit: int | None
+    ) -> int:
+        check_text(text)
+        policy = policy_of(special, self._backend.added_names)
+        if not policy.needs_no_guard:
+            return len(self._encode_guarded(text, None, add_special_tokens, policy))
+        wanted = add_special_tokens, policy.special_is_text, limit
+        return self._measure(text, lambda: self._backend.count(text, *wanted))
+
+    def _measure(self, text: str, call: Callable[[], T]) -> T:
+        """The call, with an error that speaks of the whole text and not of the part looked at."""
+        try:
+            return call()
+        except InvalidText as error:
+            raise what_is_wrong_with([text]) or error from None
+
+    def decode(
+        self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
+    ) -> str:
+        """The text of ids: a list, an Encoding, a numpy array, an array or a memoryview.
+
+        `unknown_id` says what becomes of an id that there is not: `"skip"`, `"error"`, or
+        `"replace"` (U+FFFD). None: what the reference of the file's format does.
+        """
+        unknown = self._unknown_id(unknown_id)
+        return self._backend.decode(ids, skip_special_tokens, unknown)
+
+    def decode_batch(
+        self,
+        lists: Iterable[Ids],
+        skip_special_tokens: bool = True,
+        *,
+        unknown_id: str | None = None,
+        threads: int | None = None,
+    ) -> list[str]:
+        if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
+            raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
+        wanted = skip_special_tokens, self._unknown_id(unknown_id), check_threads(threads)
+        return self._backend.decode_batch(list(lists), *wanted)
+
+    def decode_bytes(
+        self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
+    ) -> bytes:
+        """The bytes that ids stand for, before U+FFFD replaces what is no UTF-8.
+
+        For decoders in which tokens have no bytes of their own it is the UTF-8 of the text.
+        """
+        streaming = self.streaming
+        flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id))
+        return streaming.decode_bytes(as_bytes(ids), flags)
+
+    def token_spans(self, ids: Ids, skip_special_tokens: bool = True) -> list[TokenSpan]:
+        """Which token wrote which part of the text, in bytes and in characters: what a server
+        sends with log probabilities."""
+        from .spans import token_spans
+
+        return token_spans(self, ids, skip_special_tokens)
+
+    def decode_stream(
+        self,
+        prompt_ids: Ids = (),
+        skip_special_tokens: bool = True,
+        *,
+        byte_runs: str = "exact",
+        unknown_id: str | None = None,
+        history: bool = False,
+    ) -> DecodeStream:
+        """A stream of text for ids that come one by one, behind those of a prompt.
+
+        `byte_runs="exact"`: a run of byte tokens goes out when it has ended, as only then it is
+        certain to be text; `"eager"`: each of its characters when it is complete. `unknown_id`:
+        "skip", "error" or "replace". `history=True` keeps `tokens` and `text`.
+        """
+        from .stream import DecodeStream
+
+        streaming = self.streaming
+        flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
+        return DecodeStream.begin(streaming, streaming.first(as_bytes(prompt_ids), flags), history)
+
+    def stop_decoder(
+        self,
+        config: StopSequenceConfig,
+        prompt_ids: Ids = (),
+        skip_special_tokens: bool = True,
+        *,
+        eos_token_ids: Iterable[int] | None = None,
+        byte_runs: str = "exact",
+        unknown_id: str | None = None,
+    ) -> StopSequenceDecoder:
+        """A stream that ends at a stop token or at a stop sequence.
+
+        `eos_token_ids` stop it, too, unless the config ignores them. None: those that the file and
+        the configurations beside it state (`special_tokens.eos_token_ids`).
+        """
+        from .stop import StopSequenceDecoder
+
+        if eos_token_ids is None:
+            eos_token_ids = self.special_tokens.eos_token_ids
+        streaming = self.streaming
+        flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
+        return StopSequenceDecoder.begin(
+            streaming, config, tuple(eos_token_ids), as_bytes(prompt_ids), flags
+        )
+
+    def sequence(self, token_ids: Ids = (), skip_special_tokens: bool = False) -> Sequence:
+        """Ids and their text, growing together."""
+        from .sequence import Sequence
+
+        return Sequence(self, token_ids, skip_special_tokens)
+
+    @property
+    def stream_backend(self) -> str:
+        """Who decodes for streams and stop decoders: `core`, `core (decoder only)` where another
+        library encodes, or `held until flush: ...` with what the core lacks."""
+        return self.streaming.name
+
+    @property
+    def streaming(self) -> Streaming:
+        """Who decodes step by step; chosen when it is first needed."""
+        if self.closed:
+            raise TokenizerClosed("this tokenizer is closed", source=self.source)
+        chosen = self._streaming
+        if chosen is None:
+            from ..backends.streaming import choose
+
+            chosen = self._streaming = choose(self._hybrid, self._build, self.source)
+        return chosen
+
+    def _unknown_id(self, unknown_id: str | None) -> str:
+        return self._unknown if unknown_id is None else check_unknown(unknown_id)
+
+    @property
+    def added_tokens(self) -> Mapping[str, AddedName]:
+        """The added tokens of the file by name: the id, and whether the file calls it special."""
+        return self._backend.added_names()
+
+    def token_to_id(self, token: str) -> int | None:
+        """None for a token that the vocabulary does not have."""
+        if not isinstance(token, str):
+            raise InvalidArgument(f"a token must be str, not {type(token).__name__}")
+        try:
+            token.encode()
+        except UnicodeEncodeError:
+            return None
+        return self._backend.token_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """None for an id that the vocabulary does not have."""
+        try:
+            number = operator.index(token_id)
+        except TypeError as error:
+            raise InvalidArgument(f"an id must be int, not {type(token_id).__name__}") from error
+        return self._backend.id_to_token(number) if 0 <= number <= MAX_ID else None
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        return self._backend.vocab(with_added_tokens)
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """How many tokens there are. Ids may have gaps: the largest can be beyond this."""
+        size = self._sizes.get(with_added_tokens)
+        if size is None:
+            size = self._sizes[with_added_tokens] = len(self.get_vocab(with_added_tokens))
+        return size
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens there are, added ones included."""
+        return self.get_vocab_size()
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """The special tokens that the file, or a configuration beside it, names; never guessed."""
+        tokens = self._special_tokens
+        if tokens is None:
+            stated = self._backend.special_tokens().of_format(self._format)
+            tokens = stated.completed(self._recipe.sidecars, self._backend.token_to_id)
+            self._special_tokens = tokens
+        return tokens
+
+    @property
+    def backend(self) -> BackendInfo:
+        hybrid = self._hybrid
+        return BackendInfo(
+            encoder=hybrid.encoder.name,
+            decoder=hybrid.decoder.name,
+            reason=hybrid.reason,
+            build=self._build,
+            decoder_reason=hybrid.decoder_reason,
+        )
+
+    @property
+    def core_backend(self) -> CoreBackend | None:
+        """The core, where it encodes."""
+        from ..backends.core import CoreBackend
+
+        encoder = self._hybrid.encoder
+        return encoder if isinstance(encoder, CoreBackend) else None
+
+    @property
+    def hybrid(self) -> Hybrid:
+        """Who encodes and who decodes."""
+        if self.closed:
+            raise TokenizerClosed("this tokenizer is closed", source=self.source)
+        return self._hybrid
+
+    @property
+    def recipe(self) -> Recipe:
+        """What an equal tokenizer is made of."""
+        return self._recipe
+
+    @recipe.setter
+    def recipe(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+
+    @property
+    def made_of(self) -> tuple[bytes, bytes]:
+        """The bytes of the file, and the options that it was loaded with."""
+        return bytes(self._recipe.data), self._recipe.load
+
+    @property
+    def fallbacks(self) -> dict[str, int]:
+        """How many calls HuggingFace answered in place of the core, by reason."""
+        return self._hybrid.refused
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything in the file and in how it was loaded that can change an id, equal
+        wherever and by whomever it is served; see docs/hashes.md. Made on first use: it takes as
+        long as loading does."""
+        return self._identity().encoding
+
+    @property
+    def decoding_fingerprint(self) -> str:
+        """The same of everything that can change a decoded text."""
+        return self._identity().decoding
+
+    def _identity(self) -> Fingerprints:
+        known = self._fingerprints
+        if known is None:
+            if self.closed:
+                raise TokenizerClosed("this tokenizer is closed", source=self.source)
+            from .fingerprint import fingerprints_of
+
+            known = self._fingerprints = fingerprints_of(self._recipe)
+        return known
+
+    @property
+    def format(self) -> str:
+        """What kind of file this was made from, such as `tokenizer.json`, `gguf`, `tiktoken`."""
+        return self._format
+
+    @property
+    def source(self) -> str:
+        """What this was made from, for people."""
+        return self._recipe.source
+
+    def close(self) -> None:
+        """Gives the memory back. Later calls raise TokenizerClosed; closing twice is fine."""
+        self._end()
+        self._hybrid.close()
+
+    def _end(self) -> None:
+        # A call then needs no check of its own.
+        self._backend = cast(Backend, _Closed(self._recipe.source))
+        # Templates need no backend, and would be rendered on and on.
+        self._chat = None
+        if self._streaming is not None:
+            self._streaming.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._backend is not self._hybrid
+
+    def limited(self, limits: Limits | None = None, **bounds: Any) -> Tokenizer:
+        """The same tokenizer with bounds on every call: `tok.limited(deadline=0.05).encode(text)`.
+
+        Takes a `Limits`, or its arguments. It shares the tables and is cheap to make; never does
+        it allow more than this one does. It is closed with this one. See docs/limits.md.
+        """
+        from ..backends.limited import limited
+
+        return limited(self, limits, bounds)
+
+    @property
+    def limits(self) -> Limits | None:
+        """The bounds on calls, where there are any."""
+        return self._recipe.limits
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.closed:
+            raise TokenizerClosed("a closed tokenizer cannot be copied", source=self.source)
+        return (_recreate, (self._recipe,))
+
+    def __repr__(self) -> str:
+        info = self.backend
+        state = "closed" if self.closed else f"{info.encoder}/{info.decoder}"
+        return f"<Tokenizer {self.source} ({state})>"
+
+
+class _Closed:
+    """Stands where the backends of a closed tokenizer were."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise TokenizerClosed("this tokenizer is closed", source=self._source)
+
+
+def _recreate(recipe: Recipe) -> Tokenizer:
+    from ..loading.factory import from_recipe
+
+    return from_recipe(recipe)
+
+
+# What the library that a format belongs to does with an id that there is not.
+_HABITS = {"tokenizer.json": "skip", "vocab+merges": "skip", "mock": "skip"}
+
+
+def habit_of(file_format: str) -> str:
+    """`tokenizers` leaves such ids out; tiktoken, sentencepiece, mistral-common and llama.cpp
+    raise."""
+    return _HABITS.get(file_format, "error")
+
+
+def check_unknown(unknown_id: str) -> str:
+    if unknown_id not in ("skip", "error", "replace"):
+        raise InvalidArgument(f"unknown_id={unknown_id!r} is none of skip, error, replace")
+    return unknown_id
+
+
+def _with_character(error: SpecialTokenInText, texts: object) -> SpecialTokenInText:
+    """The same error, which now also says at which character the name begins.
+
+    Its path leads to the text: `texts[3]`, or `texts[3][1]` where that is a pair.
+    """
+    if isinstance(texts, str):
+        error.path = None
+    for number in re.findall(r"\d+", error.path or ""):
+        texts = cast("list[object]", texts)[int(number)]
+    if error.offset is not None and isinstance(texts, str):
+        error.character = len(texts.encode()[: error.offset].decode())
+    return error
+
+
+def segments_of(segments: Iterable[Segment]) -> list[Segment]:
+    if isinstance(segments, str | bytes) or not isinstance(segments, Iterable):
+        raise InvalidArgument(f"segments are (text, trusted) each, not {type(segments).__name__}")
+    parts: list[Segment] = []
+    for place, item in enumerate(segments):
+        match item:
+            case (str() as text, bool() as trusted):
+                parts.append((text, trusted))
+            case _:
+                raise InvalidArgument(
+                    f"segment {place} is not (text, trusted), a str and a bool",
+                    hint="A mark that is forgotten must not count as trust",
+                )
+    return parts
+
+
+def items_of(texts: Iterable[str | TextPair]) -> list[str | TextPair]:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise InvalidArgument(
+            f"a batch is an iterable of texts, not {type(texts).__name__}",
+            hint="encode() takes a single text",
+        )
+    items = list(texts)
+    for place, item in enumerate(items):
+        if isinstance(item, str):
+            continue
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise InvalidArgument(
+                f"item {place} is neither a text nor a pair of texts: {type(item).__name__}"
+            )
+        check_text(*item)
+        items[place] = (item[0], item[1])
+    return items

@@ -1,0 +1,76 @@
+"""One instance of a build in an engine of any settings: loads a file and encodes texts.
+
+It does what the package's own instance does for a call, without the pool and the face around it.
+Only for files and texts of our own: nothing that the guest says is checked.
+"""
+
+from __future__ import annotations
+
+import wasmtime
+
+from pywasmtok._host.wasm import abi, artifacts
+from pywasmtok._host.wasm.raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory, view
+
+from .variants import EPOCHS, Variant, shipped
+
+
+class Guest:
+    def __init__(self, variant: Variant, file: bytes) -> None:
+        engine = variant.engine()
+        self._store = store = GuestStore(engine)
+        if {**next(iter(shipped())), **variant.settings}[EPOCHS]:
+            store.set_epoch_deadline(NEVER)
+        module = wasmtime.Module(engine, artifacts.read(variant.build).wasm)
+        instance = wasmtime.Instance(store, module, [])
+        self._memory = OwnMemory(store, instance)
+        self._calls = Calls(store, instance)
+        self._session = self._call("pwt_session_new")
+        self._room = self._input = 0
+        self._put(file)
+        self._tokenizer = self._call("pwt_load", self._session, len(file))
+        if not self._tokenizer:
+            raise ValueError("the core does not take this file")
+        self._room = 0
+        # Kept: its slots are in it.
+        self._encode = Call(self._calls, "pwt_encode", 4)
+        self._run, self._arguments = self._encode.run, self._encode.args
+        self._look()
+
+    def encode(self, text: str) -> memoryview:
+        data = text.encode()
+        length = len(data)
+        if length > self._room:
+            self._put(data)
+        self._view[self._input : self._input + length] = data
+        arguments = self._arguments
+        arguments[0] = self._session
+        arguments[SLOT_WORDS] = self._tokenizer
+        arguments[2 * SLOT_WORDS] = length
+        arguments[3 * SLOT_WORDS] = 0
+        failed = self._run()
+        count = arguments[0]
+        if failed is not None or self._calls.trap[0] or count >= 1 << 31:
+            raise ValueError("the core does not encode this text")
+        if self._memory.size() != len(self._view):
+            self._look()
+        start = self._words[self._session // 4 + abi.FIELD_IDS_PTR]
+        return memoryview(self._view[start : start + 4 * count].tobytes()).cast("I")
+
+    def _put(self, data: bytes) -> None:
+        self._room = max(len(data), 1 << 20)
+        self._input = self._call("pwt_input", self._session, self._room)
+        self._look()
+        self._view[self._input : self._input + len(data)] = data
+
+    def _look(self) -> None:
+        self._view = view(self._memory.base(), self._memory.size())
+        self._words = self._view.cast("I")
+
+    def _call(self, name: str, *arguments: int) -> int:
+        call = Call(self._calls, name, len(arguments))
+        for place, value in enumerate(arguments):
+            call.args[SLOT_WORDS * place] = value
+        if call.run() is not None or self._calls.trap[0]:
+            raise ValueError(f"{name} has trapped")
+        result: int = call.args[0]
+        return result

@@ -1,1 +1,0 @@
-"""Parts of `tools.bench_server`."""

@@ -1,0 +1,1 @@
+"""Attacks, fuzzers, soaks and kill tests."""

@@ -1,0 +1,108 @@
+"""The process of the hostile tenants: what they do must not slow down who measures.
+
+Reads from standard input what to do, then lines: `go`, `compute`, `pause`. Each is answered when it
+is done. When that is closed, it writes what came of it.
+
+`compute` takes as much of a processor as the last `go` did, and sends nothing: what good tenants
+wait for then is this machine, which has to be shared, and not the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from pywasmtok.server.workers.priority import keep_off, step_back
+
+from .hostile import CONTAINED, Attacker, attack
+from .loops import run_loop
+
+__all__ = ["main"]
+
+
+# Strangers bring processors of their own. Here there are only these, and neither the server nor
+# who measures shall wait because making nonsense is work. So they have a low priority, and keep off
+# one processor where there are several.
+_STEPS_BACK = 15
+_OTHERS = 1
+
+
+# How long an act computes before it waits for an answer, about.
+_COMPUTE_SECONDS: Final = 0.002
+
+
+async def main() -> None:
+    step_back(_STEPS_BACK, gives_way=True)
+    keep_off(_OTHERS)
+    loop = asyncio.get_running_loop()
+    said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
+    attackers = [
+        Attacker(kind, said["host"], said["port"], key, random.Random(kind))
+        for kind, key in said["keys"].items()
+    ]
+    work = _Work()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        await work.end()
+        if line.strip() == "go":
+            work.begin([attack(one, said["rate"], work.is_over) for one in attackers])
+        elif line.strip() == "compute":
+            work.begin([_compute(work.share, work.is_over)])
+        print(line.strip(), flush=True)
+    await work.end()
+    found = {
+        one.kind: {
+            "outcomes": dict(one.outcomes),
+            "contained": sum(one.outcomes[outcome] for outcome in CONTAINED),
+            "details": dict(one.details.most_common(12)),
+        }
+        for one in attackers
+    }
+    print(json.dumps(found))
+
+
+class _Work:
+    """What goes on until the next line."""
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        """Of a processor, what the last one took."""
+        self._over = asyncio.Event()
+        self._working: asyncio.Future[Any] | None = None
+        self._began = 0.0, 0.0
+
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def begin(self, parts: list[Coroutine[Any, Any, None]]) -> None:
+        self._over.clear()
+        self._began = time.perf_counter(), time.process_time()
+        self._working = asyncio.gather(*parts)
+
+    async def end(self) -> None:
+        if self._working is None:
+            return
+        wall, processor = self._began
+        self.share = (time.process_time() - processor) / (time.perf_counter() - wall)
+        self._over.set()
+        await self._working
+        self._working = None
+
+
+async def _compute(share: float, until: Callable[[], bool]) -> None:
+    began, spent = time.perf_counter(), time.process_time()
+    while not until():
+        end = time.process_time() + _COMPUTE_SECONDS
+        while time.process_time() < end:
+            pass
+        # What others had of the processor meanwhile is made up for, as it is with acts.
+        ahead = (time.process_time() - spent) / max(share, 0.001)
+        await asyncio.sleep(max(0.0, ahead - (time.perf_counter() - began)))
+
+
+if __name__ == "__main__":
+    run_loop(main())
