@@ -114,10 +114,40 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [target for target in local if not (page.parent / target).exists()] == []
 
 
-def test_every_page_is_in_the_index() -> None:
+def test_every_page_is_in_the_index_once() -> None:
     index = read("docs/README.md")
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert {name for name in pages if f"({name})" not in index} == set()
+    found = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    pages = {name for name in found if not name.startswith("records/")} - {"README.md"}
+    assert {name: index.count(f"({name})") for name in pages} == dict.fromkeys(pages, 1)
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/rationale").glob("*.md")), ids=lambda page: page.stem
+)
+def test_decisions_are_short_and_complete(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    entries = re.findall(r"^### (.+)\n((?:(?!#).*\n)*)", text, re.MULTILINE)
+    assert entries
+    lines = {title: len([line for line in body.split("\n") if line]) for title, body in entries}
+    assert {title for title, count in lines.items() if count > 12} == set()
+    parts = ("- **Choice**: ", "- **Reason**: ", "- **Would change it**: ")
+    assert [title for title, body in entries if any(part not in body for part in parts)] == []
+
+
+def test_the_glossary_names_what_exists() -> None:
+    rows = re.findall(r"^\| ([a-z].*?) \| .* \| (.*) \|$", read("docs/glossary.md"), re.MULTILINE)
+    terms = [term for term, _ in rows if term != "term"]
+    assert 10 < len(terms) <= 30
+    assert terms == sorted(terms)
+    files = re.findall(r"`([\w./-]+/[\w./-]*)`", read("docs/glossary.md"))
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_the_folders_that_the_architecture_names_exist() -> None:
+    page = read("docs/architecture.md")
+    named = re.findall(r"`((?:pywasmtok|wasm-core|conformance|tools)/[\w./-]*)`", page)
+    assert len(named) > 20
+    assert [file for file in named if not (ROOT / file).exists()] == []
 
 
 def test_tools_that_the_docs_name_exist() -> None:
@@ -133,7 +163,7 @@ def test_tools_that_the_docs_name_exist() -> None:
     assert found
 
 
-@pytest.mark.parametrize("page", ["docs/differences-from-hf.md", "docs/rationale.md"])
+@pytest.mark.parametrize("page", ["docs/differences-from-hf.md", "docs/rationale/host.md"])
 def test_tests_that_the_docs_name_exist(page: str) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)", read(page))
     assert named
