@@ -114,6 +114,31 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [target for target in local if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_links_to_headings_lead_to_headings(page: Path) -> None:
+    missing = []
+    for link in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        target, _, anchor = link.partition("#")
+        if anchor and "://" not in link:
+            text = (page.parent / target if target else page).read_text(encoding="utf-8")
+            titles = re.findall(r"^#+ (.+)$", FENCED.sub("", text), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+            missing += [link] if anchor not in anchors else []
+    assert missing == []
+
+
+def test_headings_that_the_pages_quote_exist() -> None:
+    found = 0
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        for target, title in re.findall(r"\]\(([\w/.-]+\.md)\), \"([^\"]+)\"", text):
+            assert f"# {title}\n" in (page.parent / target).read_text(encoding="utf-8"), title
+            found += 1
+    assert found
+
+
 def test_every_page_is_in_the_index_once() -> None:
     index = read("docs/README.md")
     found = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
