@@ -126,10 +126,65 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [target for target in local if not (page.parent / target).exists()] == []
 
 
-def test_every_page_is_in_the_index() -> None:
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_links_to_headings_lead_to_headings(page: Path) -> None:
+    missing = []
+    for link in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        target, _, anchor = link.partition("#")
+        if anchor and "://" not in link:
+            text = (page.parent / target if target else page).read_text(encoding="utf-8")
+            titles = re.findall(r"^#+ (.+)$", FENCED.sub("", text), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+            missing += [link] if anchor not in anchors else []
+    assert missing == []
+
+
+def test_headings_that_the_pages_quote_exist() -> None:
+    found = 0
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        for target, title in re.findall(r"\]\(([\w/.-]+\.md)\), \"([^\"]+)\"", text):
+            assert f"# {title}\n" in (page.parent / target).read_text(encoding="utf-8"), title
+            found += 1
+    assert found
+
+
+def test_every_page_is_in_the_index_once() -> None:
     index = read("docs/README.md")
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert {name for name in pages if f"({name})" not in index} == set()
+    found = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    pages = {name for name in found if not name.startswith("records/")} - {"README.md"}
+    assert {name: index.count(f"({name})") for name in pages} == dict.fromkeys(pages, 1)
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/rationale").glob("*.md")), ids=lambda page: page.stem
+)
+def test_decisions_are_short_and_complete(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    entries = re.findall(r"^### (.+)\n((?:(?!#).*\n)*)", text, re.MULTILINE)
+    assert entries
+    lines = {title: len([line for line in body.split("\n") if line]) for title, body in entries}
+    assert {title for title, count in lines.items() if count > 12} == set()
+    parts = ("- **Choice**: ", "- **Reason**: ", "- **Would change it**: ")
+    assert [title for title, body in entries if any(part not in body for part in parts)] == []
+
+
+def test_the_glossary_names_what_exists() -> None:
+    rows = re.findall(r"^\| ([a-z].*?) \| .* \| (.*) \|$", read("docs/glossary.md"), re.MULTILINE)
+    terms = [term for term, _ in rows if term != "term"]
+    assert 10 < len(terms) <= 30
+    assert terms == sorted(terms)
+    files = re.findall(r"`([\w./-]+/[\w./-]*)`", read("docs/glossary.md"))
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_the_folders_that_the_architecture_names_exist() -> None:
+    page = read("docs/architecture.md")
+    named = re.findall(r"`((?:pywasmtok|wasm-core|conformance|tools)/[\w./-]*)`", page)
+    assert len(named) > 20
+    assert [file for file in named if not (ROOT / file).exists()] == []
 
 
 def test_tools_that_the_docs_name_exist() -> None:
@@ -146,7 +201,7 @@ def test_tools_that_the_docs_name_exist() -> None:
     assert found
 
 
-@pytest.mark.parametrize("page", ["docs/differences-from-hf.md", "docs/rationale.md"])
+@pytest.mark.parametrize("page", ["docs/differences-from-hf.md", "docs/rationale/host.md"])
 def test_tests_that_the_docs_name_exist(page: str) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)", read(page))
     assert named

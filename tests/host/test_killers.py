@@ -1,4 +1,4 @@
-"""What kills or hangs a process through wasmtime, as numbered in docs/rationale.md: one test each.
+"""What kills or hangs a process through wasmtime: a test for each row of docs/rationale/host.md.
 
 K4 (one store in many threads) is in test_pool.py: `test_24_threads_share_one_tokenizer`.
 K9 (damaged compiled code) is in test_cache.py, K12 (Ctrl-C) in test_interrupt.py.

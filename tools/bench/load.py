@@ -115,7 +115,7 @@ def _row(file: Path, cache: str, rounds: int) -> list[str]:
             cells.append(_best([_run(code, cache, str(file)) for _ in range(rounds)]))
         except subprocess.CalledProcessError:
             cells.append("-")
-    text = str(Path(__file__).resolve().parents[2] / "docs" / "rationale.md")
+    text = str(Path(__file__).resolve().parents[2] / "docs" / "rationale" / "engine.md")
     found = [_run(MEMORY, cache, str(file), text) for _ in range(rounds)]
     cells.append(f"{min(one[0] for one in found):.2f} ms")
     cells.append(f"{min(one[1] for one in found):.1f} MB")

@@ -113,7 +113,7 @@ TEMPLATE = Variant(
         f"--max-memory={RENDERER_MEMORY}",
     ),
     RENDERER,
-    # See docs/rationale.md: the interpreter of the crate is one function, and large.
+    # See docs/rationale/templates.md: the interpreter of the crate is one function, and large.
     ('profile.release.package.minijinja.opt-level="z"',),
 )
 ARTIFACTS = (*VARIANTS, TEMPLATE)
