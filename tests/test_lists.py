@@ -114,7 +114,7 @@ def test_one_item_and_a_batch_have_the_ids_of_their_buffers(kept: Integers) -> N
 NO_NUMPY = """
 import sys
 from array import array
-from pywasmtok import _lists
+from pywasmtok.tokenizer import lists as _lists
 ids = list(range(60_000))
 for _ in range(4):
     assert _lists.list_of(array("I", ids).tobytes()) == ids

@@ -29,7 +29,7 @@ from multiprocessing import resource_tracker, shared_memory
 import cores
 import pywasmtok._host as host
 from pywasmtok import errors
-from pywasmtok._host import timer
+from pywasmtok._host.linux import timer
 if {by_hand}:
     timer.EngineTimer.start = lambda self, period: False
 

@@ -11,11 +11,13 @@ from functools import partial
 
 import pytest
 
+import pywasmtok
 import pywasmtok._host as host
 from pywasmtok import errors
 from pywasmtok._host.calls import deadline, ticker
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.linux import timer
+from pywasmtok._host.wasm.cache import Cache
 from pywasmtok._host.wasm.instance import Instance
 
 from .cores import LONG, SPIN, TRAPS, ids_of, load, sample_core
@@ -84,20 +86,22 @@ def test_time_that_is_not_the_calls_own_does_not_count() -> None:
 
 
 def test_the_first_call_on_a_machine_has_its_whole_deadline() -> None:
-    """No cache: the code for calls with bounds is compiled inside `create_tokenizer`."""
+    """Compiling inside `create_tokenizer` takes longer than the deadline here."""
     code = """
     import pywasmtok
-    from pywasmtok._host import core
+    from pywasmtok._host.wasm import core
     compiled = core._compiled
     def slowly(*arguments):
         import time
-        time.sleep(3)
+        time.sleep(2.5)
         return compiled(*arguments)
     core._compiled = slowly
     tok = pywasmtok.create_tokenizer("builtin:demo", limits=pywasmtok.Limits(deadline=2))
-    print(tok.encode("x").ids == pywasmtok.create_tokenizer("builtin:demo").encode("x").ids)
+    print(tok.encode("x").ids)
     """
-    assert run(code) == "True"
+    ids = pywasmtok.create_tokenizer("builtin:demo").encode("x").ids
+    # What was compiled before is at hand: the processor is not what this waits for.
+    assert run(code, PYWASMTOK_CACHE_DIR=str(Cache.for_user().directory or "off")) == str(ids)
 
 
 def test_never_too_early() -> None:
@@ -226,7 +230,8 @@ def test_after_a_fork() -> None:
     code = """
     import os, sys, time
     import cores
-    import pywasmtok._host as host
+    import pywasmtok
+import pywasmtok._host as host
     from pywasmtok import errors
     tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
     def late():
@@ -252,7 +257,8 @@ def test_forks_while_timers_tick() -> None:
     code = """
     import os
     import cores
-    import pywasmtok._host as host
+    import pywasmtok
+import pywasmtok._host as host
     tok = host.load_with(cores.sample_core(False), b"a file", deadline=5)
     # Memory to copy makes forks take longer than it is from one tick to the next.
     memory = bytearray(64 << 20)
@@ -272,7 +278,8 @@ def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
     code = f"""
     import os, sys, threading
     import cores
-    import pywasmtok._host as host
+    import pywasmtok
+import pywasmtok._host as host
     from pywasmtok import errors
     tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
     try:
@@ -290,7 +297,8 @@ def test_ctrl_c_ends_a_call_that_has_a_deadline() -> None:
     code = """
     import signal, time
     import cores
-    import pywasmtok._host as host
+    import pywasmtok
+import pywasmtok._host as host
     tok = host.load_with(cores.sample_core(False), b"a file", deadline=30)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     for _ in range(5):

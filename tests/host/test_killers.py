@@ -22,7 +22,7 @@ def test_k1_stack_overflow_in_a_thread_with_a_small_stack() -> None:
         TRAP_ALL
         + """
     import threading
-    from pywasmtok._host import thread_stack
+    from pywasmtok._host.linux import thread_stack
 
     tok = cores.load()
     said = []
@@ -51,7 +51,7 @@ def test_k1_long_calls_load_and_detect_look_at_the_stack_too() -> None:
     code = """
     import threading
     import cores, pywasmtok.errors as errors, pywasmtok._host as host
-    from pywasmtok._host import core
+    from pywasmtok._host.wasm import core
 
     core._opened["portable", False] = cores.sample_core(False)
     tok = cores.load()

@@ -89,7 +89,7 @@ def test_a_pinned_process_uses_one() -> None:
     assert (
         run(f"""
     import os
-    from pywasmtok._host import processors
+    from pywasmtok._host.linux import processors
     os.sched_setaffinity(0, [{one}])
     print(processors.usable())
     """)

@@ -22,7 +22,7 @@ START = (
     TRAP_ALL
     + """
     import faulthandler, os, signal
-    from pywasmtok._host import trap_handlers
+    from pywasmtok._host.linux import trap_handlers
 
     def relies(tok):
         instance = tok._pool.acquire()
@@ -256,7 +256,7 @@ def test_renders_go_on_too() -> None:
             START
             + """
     import pywasmtok
-    from pywasmtok._host import template_pool
+    from pywasmtok._host.template import pool as template_pool
 
     deep = "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}"
     tok = pywasmtok.create_tokenizer("builtin:demo")

@@ -69,8 +69,8 @@ def test_every_promise_names_a_test_that_exists() -> None:
 
 @pytest.mark.parametrize("page", ["docs/serving.md", "docs/security.md"])
 def test_commands_that_the_pages_name_exist(page: str) -> None:
-    for name in re.findall(r"python -m tools\.(\w+)", read(page)):
-        place = ROOT / "tools" / name
+    for name in re.findall(r"python -m tools\.([\w.]+\w)", read(page)):
+        place = ROOT.joinpath("tools", *name.split("."))
         assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), name
 
 

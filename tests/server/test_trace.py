@@ -52,7 +52,7 @@ from opentelemetry import trace as api
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from pywasmtok.server import trace
+from pywasmtok.server.observe import trace
 
 with trace.span("encode", None) as made:
     assert made is None  # nobody has set anything up
@@ -102,7 +102,7 @@ def test_spans_continue_the_callers_trace_and_hold_no_text() -> None:
 def test_without_opentelemetry_nothing_is_imported() -> None:
     code = (
         "import sys\n"
-        "from pywasmtok.server import trace\n"
+        "from pywasmtok.server.observe import trace\n"
         "with trace.span('encode', None) as made:\n"
         "    assert made is None\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"

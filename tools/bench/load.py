@@ -31,8 +31,10 @@ LIBRARIES = {
 OURS = """
 import pywasmtok, wasmtime
 from pywasmtok import _host
-from pywasmtok._host import core, crew, interrupt, limited, pool, sources, thread_stack, tokenizer
-from pywasmtok._host import snapshots, workers
+from pywasmtok._host.calls import cloning, helpers, interrupt, limited, pool, tokenizer, workers
+from pywasmtok._host.linux import thread_stack
+from pywasmtok._host.snapshots import store
+from pywasmtok._host.wasm import core
 import fcntl
 """
 OPEN = OURS + "core.open_core(None); thread_stack.require()"

@@ -143,6 +143,9 @@ class ImageSource:
             # Reading the file would need as much.
             raise
         except (TokenizerError, OSError, MemoryError) as problem:
+            if self._owner is not None and getattr(problem, "feature", None) == NO_ROOM:
+                # A tenant can do with fewer instances; reading the file would only take longer.
+                raise
             _log.warning("a snapshot is not used: no instance can be made of it: %s", problem)
             return False
         return True
