@@ -21,7 +21,7 @@ _IDS = 1 << 32
 
 
 class BackendInfo(NamedTuple):
-    """Who answers, and why."""
+    """The backends that encode and decode, and why these."""
 
     encoder: str
     """`core`, `hf` or `mock`."""
@@ -37,7 +37,7 @@ class BackendInfo(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What was chosen, by whomever: the environment is not asked again."""
+    """Choices that are settled: the environment is not read again."""
 
     encoder: str
     decoder: str
@@ -56,7 +56,7 @@ class Sidecars(NamedTuple):
     """What is wrong with those that could not be."""
     objects: Mapping[str, Mapping[str, Any]] = {}
     template_places: tuple[TemplatePlace, ...] = ()
-    """Who states chat templates, the one that counts first."""
+    """The places that state chat templates, the one that counts first."""
 
     @property
     def templates(self) -> Mapping[str, str]:
@@ -141,8 +141,8 @@ class Recipe(NamedTuple):
 
 
 class Makers:
-    """The functions that make tokenizers. The room `loading` is above this one: its `factory` sets
-    them when it is imported, and `import pywasmtok` imports it."""
+    """The functions that make tokenizers, for rooms below `loading`. `loading.factory` sets them
+    when it is imported, and `import pywasmtok` imports it."""
 
     from_recipe: Callable[[Recipe], Tokenizer]
     from_file: Callable[..., Tokenizer]
