@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import pywasmtok
-from pywasmtok.loading.choice import is_off
+from pywasmtok._host.snapshots.store import is_off
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Backend, TextPair
+from .base import Backend
 from .hybrid import Hybrid
 
-__all__ = ["Backend", "Hybrid", "TextPair"]
+__all__ = ["Backend", "Hybrid"]

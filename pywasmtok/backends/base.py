@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from ..errors import InvalidArgument, InvalidText, TokenizerError, Unsupported
+from ..errors import TokenizerError, Unsupported
+from ..tokenizer.arguments import Segment, TextPair, as_pair, is_pair
 from ..tokenizer.encoding import Encoding, EncodingBatch
 from ..tokenizer.fitting import Truncated, truncate_by_encoding
 
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
     from ..tokenizer.policy import AddedName, Policy
     from ..tokenizer.special import SpecialTokens
 
-__all__ = ["Backend", "Segment", "TextPair", "as_pair", "check_text", "what_is_wrong_with"]
-
-TextPair = tuple[str, str]
-Segment = tuple[str, bool]
-"""A text, and whether it is trusted."""
+__all__ = ["Backend"]
 
 
 class Backend(ABC):
@@ -149,37 +146,3 @@ class Backend(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
-
-
-def as_pair(item: str | TextPair) -> tuple[str, str | None]:
-    """An item of a batch as `encode` takes it: a text and perhaps a second one."""
-    return (item, None) if isinstance(item, str) else item
-
-
-def is_pair(item: str | TextPair) -> bool:
-    return not isinstance(item, str)
-
-
-def check_text(*texts: object) -> None:
-    """Refuses what is no text, before a backend finds out in its own way."""
-    for text in texts:
-        if not isinstance(text, str):
-            raise InvalidArgument(f"a text must be str, not {type(text).__name__}")
-
-
-def what_is_wrong_with(texts: Sequence[str | TextPair]) -> TokenizerError | None:
-    """The error for the first text that has no UTF-8, if there is one."""
-    for place, item in enumerate(texts):
-        for text in (item,) if isinstance(item, str) else item:
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                where = f" {place}" if len(texts) > 1 else ""
-                return InvalidText(
-                    f"text{where} holds the lone surrogate U+{ord(text[error.start]):04X}"
-                    f" at character {error.start}",
-                    offset=len(text[: error.start].encode()),
-                    hint="text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') "
-                    "replaces such halves",
-                )
-    return None

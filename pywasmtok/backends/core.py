@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BackendUnavailable, TokenizerError, Unsupported
+from ..tokenizer.arguments import Segment, TextPair, as_pair
 from ..tokenizer.encoding import Details, DetailSource, Encoding, EncodingBatch, view
 from ..tokenizer.fitting import Truncated, no_room
 from ..tokenizer.ids import as_bytes
 from ..tokenizer.policy import AddedName, Policy, segments_document
 from ..tokenizer.special import SpecialTokens
-from .base import Backend, Segment, TextPair, as_pair
+from .base import Backend
 
 if TYPE_CHECKING:
     from .._host import CoreTokenizer, Snapshots
@@ -66,6 +67,12 @@ class CoreBackend(Backend):
                 hint="Run: pip install wasmtime",
             ) from error
         return cls(core)
+
+    def limited(self, deadline: float | None, memory: int | None) -> CoreBackend:
+        """The same file with bounds on each call; it is closed with this one."""
+        from .._host.calls.limited import LimitedView
+
+        return CoreBackend(LimitedView(self._core, deadline, memory))
 
     @property
     def build(self) -> str:

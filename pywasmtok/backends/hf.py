@@ -27,12 +27,12 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
-from ..loading.sources.control import is_control
+from ..tokenizer.arguments import TextPair, as_pair, what_is_wrong_with
 from ..tokenizer.encoding import Details, Encoding, EncodingBatch
 from ..tokenizer.ids import as_list, require_known, what_is_wrong
 from ..tokenizer.policy import AddedName
-from ..tokenizer.special import SpecialTokens
-from .base import Backend, TextPair, as_pair, what_is_wrong_with
+from ..tokenizer.special import SpecialTokens, is_control
+from .base import Backend
 
 if TYPE_CHECKING:
     from tokenizers import Encoding as HFEncoding

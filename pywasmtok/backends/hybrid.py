@@ -18,12 +18,15 @@ from ..errors import (
 )
 from ..tokenizer.encoding import DetailSource, Encoding, EncodingBatch
 from ..tokenizer.fitting import Truncated
-from .base import Backend, Segment, TextPair
+from .base import Backend
 
 if TYPE_CHECKING:
+    from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.ids import Ids
     from ..tokenizer.policy import AddedName, Policy
     from ..tokenizer.special import SpecialTokens
+    from .core import CoreBackend
+    from .streaming import Streaming
 
 __all__ = ["Hybrid", "reason_of", "with_second_refusal"]
 
@@ -75,6 +78,19 @@ class Hybrid(Backend):
         chosen, self._decoder_reason = decoder()
         self._decoder = chosen
         return chosen
+
+    @property
+    def core(self) -> CoreBackend | None:
+        """The core, where it encodes."""
+        from .core import CoreBackend
+
+        return self.encoder if isinstance(self.encoder, CoreBackend) else None
+
+    def streaming(self, build: str | None, source: str) -> Streaming:
+        """What decodes step by step."""
+        from .streaming import choose
+
+        return choose(self, build, source)
 
     @property
     def decoder_reason(self) -> str | None:

@@ -23,11 +23,11 @@ from ..errors import (
 from ..tokenizer.ids import as_bytes
 from ..tokenizer.limits import Limits
 from ..tokenizer.tokenizer import Tokenizer
-from . import Hybrid, TextPair
-from .core import CoreBackend
+from . import Hybrid
 
 if TYPE_CHECKING:
     from ..chat.session import ChatSession
+    from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.encoding import Encoding, EncodingBatch
     from ..tokenizer.fitting import Truncated
     from ..tokenizer.ids import Ids
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..tokenizer.spans import TokenSpan
     from ..tokenizer.stop import StopSequenceConfig, StopSequenceDecoder
     from ..tokenizer.stream import DecodeStream
-    from .base import Segment
     from .streaming import Streaming
 
 __all__ = ["TokenizerWithLimits", "limited", "view_of"]
@@ -81,7 +80,7 @@ def view_of(tok: Tokenizer, limits: Limits) -> Tokenizer:
                 f"{tok.backend.encoder} has no bounds on time and memory; only the core has them",
                 feature="limits:encoder",
             )
-        inside = CoreBackend(core.core.limited(limits.deadline, limits.memory))
+        inside = core.limited(limits.deadline, limits.memory)
         hybrid = Hybrid(inside, inside, source=tok.source)
     recipe = tok.recipe._replace(limits=limits)
     view = _View(hybrid, recipe, build=tok.backend.build, file_format=tok.format)

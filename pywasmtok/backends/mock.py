@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import SpecialTokenInText
+from ..tokenizer.arguments import TextPair, as_pair
 from ..tokenizer.encoding import Details, Encoding, EncodingBatch
 from ..tokenizer.ids import REPLACEMENT, as_list, require_known
 from ..tokenizer.policy import AddedName, Policy
 from ..tokenizer.special import SpecialTokens
-from .base import Backend, TextPair, as_pair
+from .base import Backend
 
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids

@@ -6,29 +6,28 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..chat.face import as_conversations
-from ..client.address import split_tokenizer
 from ..client.calls import TokenizerCalls
 from ..client.chats import asked_chat, asked_of_encode_chat
 from ..client.streaming import HABIT, RemoteStreaming
 from ..errors import InvalidArgument, TokenizerClosed, Unsupported
+from ..tokenizer.arguments import as_pair, check_unknown, items_of
 from ..tokenizer.encoding import Encoding, EncodingBatch
 from ..tokenizer.limits import Limits
-from ..tokenizer.tokenizer import BackendInfo, Tokenizer, check_unknown, items_of
-from .base import as_pair
+from ..tokenizer.recipe import BackendInfo
+from ..tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from ..client.answers import ServedChat, ServedTokenizer
     from ..client.blocking import Client
     from ..client.call import Call
+    from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.fitting import Truncated
     from ..tokenizer.ids import Ids
     from ..tokenizer.policy import AddedName, Special
     from ..tokenizer.special import SpecialTokens
     from ..tokenizer.stop import StopSequenceConfig, StopSequenceDecoder
-    from . import TextPair
-    from .base import Segment
 
-__all__ = ["RemoteTokenizer", "connect"]
+__all__ = ["RemoteTokenizer", "deadline_of"]
 
 T = TypeVar("T")
 
@@ -371,7 +370,7 @@ class RemoteTokenizer(Tokenizer):
                 hint="PYWASMTOK_API_KEY is read wherever it arrives",
             )
         self._open()
-        return (_recreate, (self._client.url, self.name, self._deadline))
+        return (_recreate, (type(self._client), self._client.url, self.name, self._deadline))
 
     def __repr__(self) -> str:
         return f"<RemoteTokenizer {self.source}{' (closed)' if self.closed else ''}>"
@@ -383,26 +382,8 @@ def _info(name: str) -> Call[ServedTokenizer]:
     return tokenizer(name)
 
 
-def connect(url: str, key: str | None, limits: Limits | None) -> RemoteTokenizer:
-    """What `create_tokenizer` answers for an URL. The server is asked whether it has the
-    tokenizer, as a file would be looked for."""
-    from ..client.blocking import Client
-
-    deadline = None if limits is None else deadline_of(limits)
-    address, name = split_tokenizer(url)
-    tok = RemoteTokenizer(Client(address.url, key=key), name, owns_client=True, deadline=deadline)
-    try:
-        tok.served  # noqa: B018
-    except BaseException:
-        tok.close()
-        raise
-    return tok
-
-
-def _recreate(url: str, name: str, deadline: float | None) -> RemoteTokenizer:
-    from ..client.blocking import Client
-
-    return RemoteTokenizer(Client(url), name, owns_client=True, deadline=deadline)
+def _recreate(client: type[Client], url: str, name: str, deadline: float | None) -> RemoteTokenizer:
+    return RemoteTokenizer(client(url), name, owns_client=True, deadline=deadline)
 
 
 def deadline_of(limits: Limits) -> float | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from ..tokenizer.limits import TemplateLimits
+
 __all__ = [
     "CompiledTemplate",
     "Origin",
@@ -23,22 +25,6 @@ __all__ = [
 
 Profile = Literal["hf-5", "hf-4.57"]
 """Whose habits: transformers 5 (the default), or 4.57."""
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateLimits:
-    """Bounds that no real template touches; each is named by the error that reports it."""
-
-    source: int = 256 << 10
-    chain: int = 200
-    branches: int = 100
-    nesting: int = 100
-    depth: int = 128
-    output: int = 8 << 20
-    fuel: int = 10_000_000
-    memory: int = 64 << 20
-    deadline: float | None = 2.0
-    """Seconds that one render may take; None: as long as it likes."""
 
 
 # Not frozen: a class that is takes a microsecond more to make, which is a tenth of a short render.

@@ -13,9 +13,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ..loading.sources.control import control_for_core
-from .literals import literal_text
-from .sources import TemplatePlace
+from ..loading.control import control_for_core
+from ..loading.literals import literal_text
+from ..loading.sources.templates import TemplatePlace
+from ..loading.sources.transformers_rules import config_for_core
+from ..tokenizer.recipe import makers
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -89,7 +91,7 @@ def _configured(tok: Tokenizer, missing: list[str]) -> Tokenizer:
     """The same file with what transformers adds from the configuration, and with these tokens."""
     recipe = tok.recipe
     load = json.loads(recipe.load) if recipe.load else {}
-    config = load.get("config") or recipe.sidecars.for_core(bos_and_eos=False) or {}
+    config = load.get("config") or config_for_core(recipe.sidecars, bos_and_eos=False) or {}
     tokens = config.get("added_tokens", [])
     known = {token["content"] for token in tokens}
     own = [{"content": name, "special": True} for name in missing if name not in known]
@@ -99,10 +101,8 @@ def _configured(tok: Tokenizer, missing: list[str]) -> Tokenizer:
 
 def _loaded_with(tok: Tokenizer, options: Mapping[str, Any]) -> Tokenizer:
     """The same file, loaded once more with these options beside its own."""
-    from ..loading.factory import from_recipe
-
     load = json.loads(tok.recipe.load) if tok.recipe.load else {}
     changed = tok.recipe._replace(load=json.dumps({**load, **options}).encode())
-    encoder = from_recipe(changed)
+    encoder = makers.from_recipe(changed)
     encoder.chat_sandbox = tok.chat_sandbox
     return encoder

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidArgument, TokenizerError, Unsupported
 
 if TYPE_CHECKING:
-    from ..loading.sources.sidecars import Sidecars
+    from ..tokenizer.recipe import Sidecars
 
 __all__ = ["no_template"]
 

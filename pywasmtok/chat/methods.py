@@ -9,12 +9,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from ..loading.templates import TemplateLike
     from ..tokenizer.tokenizer import Tokenizer
     from .capabilities import ChatCapabilities
     from .contract import Profile, Renderer, TemplateLimits
     from .renderers import Rendering
     from .session import ChatSession
-    from .templates import ChatTemplates, TemplateLike
+    from .templates import ChatTemplates
 
 __all__ = ["ChatMethods"]
 
@@ -156,8 +157,8 @@ class ChatMethods:
     def set_chat_template(self, template: TemplateLike | None) -> None:
         """From now on this template, its path, templates by name, or a function that writes the
         text; None: the model's own again. Copies of this tokenizer made later have it, too."""
-        from .sources import RUN_TIME
-        from .templates import place_of
+        from ..loading.sources.templates import RUN_TIME
+        from ..loading.templates import place_of
 
         tok = cast("Tokenizer", self)
         tok.recipe = tok.recipe._replace(chat_template=place_of(RUN_TIME, template))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import Unsupported
-from .literals import literal_text
+from ..loading.literals import literal_text
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ..loading.sources.sidecars import Sidecars
+    from ..tokenizer.recipe import Sidecars
     from ..tokenizer.special import SpecialTokens
     from ..tokenizer.tokenizer import Tokenizer
 

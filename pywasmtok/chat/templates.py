@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument, InvalidFile, TokenizerClosed, TokenizerError
+from ..loading.sources.templates import DEFAULT, TemplatePlace, of_gguf
 from .contract import CompiledTemplate, Renderer, TemplateLimits
 from .encoder import encoder_of_chats
 from .renderers import Rendering, by_function, choose
 from .settings import Settings, settings_of, special_tokens_map
-from .sources import DEFAULT, TemplatePlace, of_gguf, of_value
 
 if TYPE_CHECKING:
-    from ..loading.sources import SourceLike
     from ..tokenizer.tokenizer import Tokenizer
     from .capabilities import ChatCapabilities
     from .face import Asked
 
-__all__ = ["ChatTemplates", "Chosen", "TemplateLike", "place_of", "text_or_file"]
-
-TemplateLike = (
-    str | os.PathLike[str] | Mapping[str, str] | Sequence[Mapping[str, str]] | Callable[..., str]
-)
-
+__all__ = ["ChatTemplates", "Chosen"]
 
 # Ways to compile a tokenizer's own templates; who has more of them waits a little longer.
 _KEPT = 32
@@ -197,41 +190,6 @@ class ChatTemplates:
         from .formats import no_template
 
         return no_template(self.file_format, self.beside, self.source)
-
-
-def place_of(place: str, template: TemplateLike | None) -> TemplatePlace | None:
-    """What a program gives in place of the model's own template. None stays None."""
-    if template is None:
-        return None
-    if callable(template):
-        return TemplatePlace(place, {}, render=template)
-    if isinstance(template, str | os.PathLike):
-        return TemplatePlace(place, {DEFAULT: text_or_file(template)})
-    found = of_value(place, template)
-    if found is None:
-        raise InvalidArgument(
-            f"no template in this {type(template).__name__}",
-            hint="A template is a text, a path, a dict of texts by name, or a function",
-        )
-    return found
-
-
-def text_or_file(template: SourceLike) -> str:
-    """A path is read; a str is a path if there is a file of that name, and a template otherwise."""
-    from ..loading.sources.sidecars import read_template
-
-    if not isinstance(template, str):
-        return read_template(template)
-    # What has a brace or a line break in it is a template, whatever files there are.
-    if any(mark in template for mark in "{}\n") or not template:
-        return template
-    try:
-        found = os.path.lexists(template)
-    except ValueError:
-        found = False
-    if found or template.endswith((".jinja", ".jinja2", ".j2")):
-        return read_template(template)
-    return template
 
 
 def _inside(tok: Tokenizer) -> tuple[TemplatePlace, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..chat.contract import Origin, Rendered
 from ..errors import InvalidArgument, UnsupportedTemplateFeature
+from .common import backend_options, open_tokenizer, print_json, print_tree, read_input
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -50,15 +51,13 @@ def parser() -> argparse.ArgumentParser:
 def _command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str
 ) -> argparse.ArgumentParser:
-    from .main import _backend_options
-
     made: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     made.set_defaults(run=run)
     made.add_argument("--json", action="store_true", help="answer with one JSON object")
     made.add_argument(
         "--template", metavar="FILE|TEXT", help="your own template, in place of the model's"
     )
-    _backend_options(made)
+    backend_options(made)
     return made
 
 
@@ -112,7 +111,7 @@ def _render(options: argparse.Namespace) -> int:
         for warning in chat.template.warnings:
             print(f"pywasmtok: warning: {warning}", file=sys.stderr)
     if options.json:
-        return _print_json(
+        return print_json(
             {
                 "text": rendered.text,
                 "generation": rendered.generation,
@@ -145,7 +144,7 @@ def _encode(options: argparse.Namespace) -> int:
             "defused": encoded.defused,
         }
         if options.json:
-            return _print_json(answer)
+            return print_json(answer)
         offsets = encoded.encoding.offsets
     shown = [json.dumps(token, ensure_ascii=False) for token in tokens]
     if _coloured(options):
@@ -163,8 +162,6 @@ def _encode(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from .main import _print_tree
-
     with _opened(options) as tok:
         templates = tok.chat_templates
         place = templates.place
@@ -180,19 +177,17 @@ def _inspect(options: argparse.Namespace) -> int:
             "capabilities": capabilities,
         }
     if options.json:
-        return _print_json(answer)
+        return print_json(answer)
     how = capabilities.pop("how", {})
     for name, value in capabilities.items():
         if name in how:
             capabilities[name] = f"{value} ({how[name]})"
-    _print_tree(answer)
+    print_tree(answer)
     return 0
 
 
 def _opened(options: argparse.Namespace) -> Tokenizer:
-    from .main import _open
-
-    tok = _open(options)
+    tok = open_tokenizer(options)
     if options.template is not None:
         tok.set_chat_template(options.template)
     return tok
@@ -225,10 +220,8 @@ def _asked(options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _json(file: str | None) -> Any:
-    from .main import _input
-
     try:
-        return json.loads(_input(None, None if file == "-" else file))
+        return json.loads(read_input(None, None if file == "-" else file))
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"no JSON: {error}", source=file or "standard input") from error
 
@@ -319,8 +312,3 @@ def _in_colour(text: str, who: str) -> str:
 def _visible(text: str) -> str:
     """A message must not paint the terminal itself."""
     return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in text)
-
-
-def _print_json(answer: dict[str, Any]) -> int:
-    print(json.dumps(answer, ensure_ascii=False))
-    return 0

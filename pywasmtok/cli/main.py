@@ -8,23 +8,26 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
-from ..errors import InvalidArgument, InvalidText, LoadError, SourceNotFound, TokenizerError
-from ..loading.choice import DECODERS, ENCODERS
-from ..loading.factory import create_tokenizer
+from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
-from ..loading.sources.source import GGUF_COMPAT
 from ..loading.writers import FORMATS, convert_tokenizer
 from ..tokenizer.special import ROLES
-
-if TYPE_CHECKING:
-    from ..tokenizer.tokenizer import Tokenizer
+from .common import (
+    DEMO,
+    about_source,
+    backend_options,
+    one_line,
+    open_tokenizer,
+    print_json,
+    print_tree,
+    read_input,
+    source_options,
+)
 
 __all__ = ["main"]
-
-DEMO = "builtin:demo"
 
 SERVER_COMMANDS = {
     "serve": "a tokenizer server that many tenants share; see serve --help",
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = _bench(given[1:]) if options is None else options.run(options)
         sys.stdout.flush()
     except TokenizerError as error:
-        print(f"pywasmtok: {error.kind}: {_one_line(str(error))}", file=sys.stderr)
+        print(f"pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # The reader has left. Python would complain once more when it closes stdout.
@@ -67,7 +70,12 @@ def _options(given: list[str]) -> argparse.Namespace | None:
     if given and given[0] in SERVER_COMMANDS:
         from .serve import parser as server_parser
 
-        return server_parser(given[0]).parse_args(given[1:])
+        made = server_parser(given[0])
+        if given[0] != "serve":
+            from .store import options as store_options
+
+            store_options(made, given[0])
+        return made.parse_args(given[1:])
     return _parser().parse_args(given)
 
 
@@ -91,18 +99,18 @@ def _parser() -> argparse.ArgumentParser:
         help="names of special tokens in the text: their ids, text like any other, an error, or "
         "ids for these names alone",
     )
-    _backend_options(encode)
+    backend_options(encode)
 
     decode = _command(commands, "decode", _decode, "ids to text")
     decode.add_argument("ids", nargs="*", help="numbers, also separated by commas, or a JSON list")
     decode.add_argument("--file", "-f", metavar="PATH", help="read the ids from a file")
     decode.add_argument("--keep-special", action="store_true", help="keep special tokens")
     decode.add_argument("--unknown-id", choices=("skip", "error", "replace"))
-    _backend_options(decode)
+    backend_options(decode)
 
     inspect = _command(commands, "inspect", _inspect, "what a tokenizer file holds")
     inspect.add_argument("source", nargs="?", default=DEMO, help=f"default: {DEMO}")
-    _source_options(inspect)
+    source_options(inspect)
 
     convert = _command(commands, "convert", _convert, "a tokenizer as a file of another format")
     convert.add_argument("source", metavar="IN", help="path, folder or name")
@@ -112,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=FORMATS,
         help="the format; default: that of the ending of OUT, else json",
     )
-    _source_options(convert)
+    source_options(convert)
 
     cache = _command(commands, "cache", _cache, "what is kept for later processes")
     cache.add_argument(
@@ -136,81 +144,9 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     return parser
 
 
-def _backend_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tokenizer", "-t", metavar="SOURCE", default=DEMO, help=f"path; default: {DEMO}"
-    )
-    parser.add_argument("--encoder", choices=ENCODERS)
-    parser.add_argument("--decoder", choices=DECODERS)
-    parser.add_argument("--build", help="portable, threads or baseline")
-    _source_options(parser)
-
-
-def _source_options(parser: argparse.ArgumentParser) -> None:
-    """What a file does not say itself; docs/formats.md has each."""
-    group = parser.add_argument_group("about the source")
-    group.add_argument("--pattern", metavar="REGEX", help="for rank files: how text is cut")
-    group.add_argument(
-        "--special-token",
-        metavar="TOKEN=ID",
-        action="append",
-        help="for rank files: a special token; may be repeated",
-    )
-    group.add_argument("--encoding", metavar="NAME", help="for rank files: settles both")
-    group.add_argument("--gguf-compat", choices=GGUF_COMPAT, default=GGUF_COMPAT[0])
-    group.add_argument(
-        "--apply-config",
-        nargs="?",
-        const=True,
-        default=False,
-        choices=(True, "tokens"),
-        help="add what transformers adds; `tokens`: added tokens alone",
-    )
-    group.add_argument("--model-map", metavar="FILE", help="names of models, as TOML")
-    group.add_argument("--revision", help="of a repository of the hub")
-    group.add_argument("--cache-dir", metavar="DIR", help="of the hub")
-    group.add_argument("--offline", action="store_true", default=None, help="download nothing")
-
-
-def _about_source(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "pattern": options.pattern,
-        "special_tokens": _special_tokens(options.special_token),
-        "encoding": options.encoding,
-        "gguf_compat": options.gguf_compat,
-        "apply_config": options.apply_config,
-        "model_map": options.model_map,
-        "revision": options.revision,
-        "cache_dir": options.cache_dir,
-        "offline": options.offline,
-    }
-
-
-def _special_tokens(given: list[str] | None) -> dict[str, int] | None:
-    if given is None:
-        return None
-    tokens = {}
-    for item in given:
-        token, _, number = item.rpartition("=")
-        if not token or not number.isdecimal():
-            raise InvalidArgument(f"--special-token wants TOKEN=ID, not {item!r}")
-        tokens[token] = int(number)
-    return tokens
-
-
-def _open(options: argparse.Namespace) -> Tokenizer:
-    return create_tokenizer(
-        options.tokenizer,
-        encoder=options.encoder,
-        decoder=options.decoder,
-        build=options.build,
-        **_about_source(options),
-    )
-
-
 def _encode(options: argparse.Namespace) -> int:
-    text = _input(options.text, options.file)
-    with _open(options) as tokenizer:
+    text = read_input(options.text, options.file)
+    with open_tokenizer(options) as tokenizer:
         encoding = tokenizer.encode(
             text, options.pair, not options.no_special, special=_special(options.special)
         )
@@ -225,7 +161,7 @@ def _encode(options: argparse.Namespace) -> int:
             answer["offsets"] = encoding.offsets
             answer["byte_offsets"] = encoding.byte_offsets
         if options.json:
-            return _print_json(answer)
+            return print_json(answer)
         print("ids:    ", " ".join(map(str, encoding.ids)))
         print("tokens: ", " ".join(map(_quoted, encoding.tokens)))
         if options.offsets:
@@ -241,21 +177,21 @@ def _special(given: str) -> str | set[str]:
 
 
 def _decode(options: argparse.Namespace) -> int:
-    given = " ".join(options.ids) if options.ids else _input(None, options.file)
+    given = " ".join(options.ids) if options.ids else read_input(None, options.file)
     ids = _numbers(given)
-    with _open(options) as tokenizer:
+    with open_tokenizer(options) as tokenizer:
         text = tokenizer.decode(ids, not options.keep_special, unknown_id=options.unknown_id)
         if options.json:
-            return _print_json({"text": text, "backend": tokenizer.backend._asdict()})
+            return print_json({"text": text, "backend": tokenizer.backend._asdict()})
     print(text)
     return 0
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    info = get_tokenizer_info(options.source, **_about_source(options))
+    info = get_tokenizer_info(options.source, **about_source(options))
     if options.json:
-        return _print_json(info.as_dict())
-    _print_tree(_on_one_screen(info))
+        return print_json(info.as_dict())
+    print_tree(_on_one_screen(info))
     return 0
 
 
@@ -318,9 +254,9 @@ def _with_id(token: str, ids: Any) -> str:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    done = convert_tokenizer(options.source, options.out, to=options.to, **_about_source(options))
+    done = convert_tokenizer(options.source, options.out, to=options.to, **about_source(options))
     if options.json:
-        return _print_json(done.as_dict())
+        return print_json(done.as_dict())
     print(f"{done.source} -> {done.out} ({done.bytes:,} bytes)")
     for name in done.differences:
         print(f"differs: {name}")
@@ -340,9 +276,9 @@ def _doctor(options: argparse.Namespace) -> int:
 
     report, healthy = examine()
     if options.json:
-        _print_json(report)
+        print_json(report)
     else:
-        _print_tree(report)
+        print_tree(report)
     return 0 if healthy else 1
 
 
@@ -358,7 +294,7 @@ def _cache(options: argparse.Namespace) -> int:
     if options.action == "clear":
         cleared = caching.clear()
         if options.json:
-            return _print_json(cleared)
+            return print_json(cleared)
         print(
             f"removed {cleared['cores']} compiled cores and {cleared['snapshots']} snapshots,"
             f" {cleared['bytes']:,} bytes"
@@ -366,7 +302,7 @@ def _cache(options: argparse.Namespace) -> int:
         return 0
     report, usable = caching.report(verify=options.action == "verify")
     if options.json:
-        _print_json(report)
+        print_json(report)
     else:
         _print_cache(report, verified=options.action == "verify")
     return 0 if usable else 1
@@ -374,9 +310,9 @@ def _cache(options: argparse.Namespace) -> int:
 
 def _print_cache(report: dict[str, Any], verified: bool) -> None:
     if report["directory"] is None:
-        print(f"nothing is kept: {_one_line(report['off_because'])}")
+        print(f"nothing is kept: {one_line(report['off_because'])}")
         return
-    print(_one_line(report["directory"]))
+    print(one_line(report["directory"]))
     fine = "ok" if verified else "-"
     for core in report["cores"]:
         _print_file(core, f"compiled core {core['file'][:12]}", core.get("problem") or fine)
@@ -396,30 +332,7 @@ def _print_cache(report: dict[str, Any], verified: bool) -> None:
 
 def _print_file(file: dict[str, Any], what: str, state: str) -> None:
     used = time.strftime("%Y-%m-%d %H:%M", time.localtime(file["last_use"]))
-    print(_one_line(f"{file['bytes']:>14,}  {used}  {state}  {what}"))
-
-
-def _input(argument: str | None, file: str | None) -> str:
-    """Text from the argument, a file or stdin; not a byte of it is changed."""
-    if argument is not None:
-        if file is not None:
-            raise InvalidArgument("a text and --file at once")
-        return argument
-    if file is None:
-        name, data = "standard input", sys.stdin.buffer.read()
-    else:
-        name = file
-        try:
-            with open(file, "rb") as stream:
-                data = stream.read()
-        except FileNotFoundError as error:
-            raise SourceNotFound("no such file", source=file) from error
-        except OSError as error:
-            raise LoadError(f"cannot be read: {error.strerror}", source=file) from error
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidText(f"no UTF-8: {error.reason}", source=name, offset=error.start) from error
+    print(one_line(f"{file['bytes']:>14,}  {used}  {state}  {what}"))
 
 
 def _numbers(text: str) -> list[int]:
@@ -430,35 +343,5 @@ def _numbers(text: str) -> list[int]:
     return [int(word) for word in words]
 
 
-def _print_json(answer: dict[str, Any]) -> int:
-    print(json.dumps(answer, ensure_ascii=False))
-    return 0
-
-
-def _print_tree(value: dict[str, Any], indent: str = "") -> None:
-    width = max((len(str(key)) for key in value), default=0) + 1
-    for key, item in value.items():
-        if item in (None, {}, [], ()):
-            continue
-        if isinstance(item, dict):
-            print(f"{indent}{key}:")
-            _print_tree(item, indent + "  ")
-        else:
-            print(f"{indent}{key + ':':<{width}} {_shown(item)}")
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        shown = ", ".join(_shown(item) for item in value[:12])
-        return f"{shown}, ... ({len(value)} in all)" if len(value) > 12 else shown
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    return _one_line(value) if isinstance(value, str) else str(value)
-
-
 def _quoted(token: str) -> str:
     return json.dumps(token, ensure_ascii=False)
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from ..server.config import Config
     from ..server.store.folder import FolderStore
 
-__all__ = ["Run", "named_source", "open_named_store", "parser", "print_json"]
+__all__ = ["Run", "named_source", "open_named_store", "parser"]
 
 ABOUT: Final = {
     "serve": "A tokenizer server that many tenants share.",
@@ -30,15 +29,12 @@ _NOT_IN_ALIAS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def parser(command: str) -> argparse.ArgumentParser:
-    """Raises where the packages of the server are not installed."""
+    """That of `serve` is complete; `store` adds the actions of the other commands. Raises where
+    the packages of the server are not installed."""
     _require_packages()
     made = argparse.ArgumentParser(prog=f"pywasmtok {command}", description=ABOUT[command])
     if command == "serve":
         _serve_options(made)
-    else:
-        from . import store as store_command
-
-        store_command.options(made, command)
     return made
 
 
@@ -191,8 +187,3 @@ def _config_of_store(options: argparse.Namespace) -> Config:
 
 
 Run = Callable[[argparse.Namespace], int]
-
-
-def print_json(value: Any) -> int:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
-    return 0

@@ -18,7 +18,8 @@ from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from ..server.errors import Conflict, NotFound
 from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
-from .serve import Run, named_source, open_named_store, print_json
+from .common import print_json
+from .serve import Run, named_source, open_named_store
 
 if TYPE_CHECKING:
     from ..server.config import Config

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..backends.base import as_pair
 from ..chat.face import as_conversations
 from ..errors import InvalidArgument
+from ..tokenizer.arguments import as_pair, check_unknown, items_of
 from ..tokenizer.encoding import Encoding, EncodingBatch
 from ..tokenizer.ids import as_list
-from ..tokenizer.tokenizer import check_unknown, items_of
 from .calls import TokenizerCalls
 from .chats import asked_chat, asked_of_encode_chat
 from .events import How, stop_fields, stream_step
 
 if TYPE_CHECKING:
-    from ..backends import TextPair
-    from ..backends.base import Segment
+    from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.fitting import Truncated
     from ..tokenizer.ids import Ids
     from ..tokenizer.policy import Special

@@ -8,19 +8,20 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from ..backends.remote import RemoteTokenizer, deadline_of
 from ..errors import TokenizerClosed
 from . import records
-from .address import Address, Key
+from .address import Address, Key, split_tokenizer
 from .call import Answer, Call
 from .http import Settings, answer_of, error_from, httpx, is_lost
 from .retry import Attempts, Retries
 
 if TYPE_CHECKING:
-    from ..backends.remote import RemoteTokenizer
     from ..loading.sources.source import SourceLike
+    from ..tokenizer.limits import Limits
     from .answers import NewKey, ServedTokenizer, Tenant, Usage
 
-__all__ = ["Client"]
+__all__ = ["Client", "connect"]
 
 T = TypeVar("T")
 
@@ -70,8 +71,6 @@ class Client:
 
     def tokenizer(self, name: str) -> RemoteTokenizer:
         """A tokenizer of the server, by name or digest. Nothing is asked until it is used."""
-        from ..backends.remote import RemoteTokenizer
-
         return RemoteTokenizer(self, name)
 
     def tokenizers(self) -> list[ServedTokenizer]:
@@ -201,3 +200,17 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<Client of {self.url}{' (closed)' if self.closed else ''}>"
+
+
+def connect(url: str, key: str | None, limits: Limits | None) -> RemoteTokenizer:
+    """What `create_tokenizer` answers for an URL. The server is asked whether it has the
+    tokenizer, as a file would be looked for."""
+    deadline = None if limits is None else deadline_of(limits)
+    address, name = split_tokenizer(url)
+    tok = RemoteTokenizer(Client(address.url, key=key), name, owns_client=True, deadline=deadline)
+    try:
+        tok.served  # noqa: B018
+    except BaseException:
+        tok.close()
+        raise
+    return tok

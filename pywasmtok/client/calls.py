@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from ..backends.base import Segment, check_text, what_is_wrong_with
 from ..errors import InvalidArgument, Unsupported
+from ..tokenizer.arguments import Segment, check_text, segments_of, what_is_wrong_with
 from ..tokenizer.encoding import ID_BYTES, Details, Encoding, EncodingBatch
 from ..tokenizer.fitting import Truncated, check_limit, check_side
 from ..tokenizer.ids import as_bytes
-from ..tokenizer.tokenizer import segments_of
 from .address import check_name, path_of
 from .answers import ServedChat
 from .call import BINARY, Answer, Call, field_of, post

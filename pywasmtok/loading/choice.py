@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from functools import cache
 
 from ..errors import InvalidArgument
 
-__all__ = ["DECODERS", "ENCODERS", "check_threads", "choose_decoder", "choose_encoder", "is_off"]
+__all__ = ["DECODERS", "ENCODERS", "choose_decoder", "choose_encoder"]
 
 log = logging.getLogger("pywasmtok")
 
@@ -51,27 +50,6 @@ def choose_decoder(argument: str | None) -> str:
     if argument is not None:
         return _one_of("decoder", argument, DECODERS)
     return _from_environment((("PYWASMTOK_DECODER", _DECODER_VALUES),), "hf")
-
-
-def is_off(variable: str) -> bool:
-    """Whether the variable says `off`; a value that is neither that nor `on` is named once."""
-    return _is_off(variable, os.environ.get(variable, "").strip().lower())
-
-
-@cache
-def _is_off(variable: str, value: str) -> bool:
-    if value not in ("", "on", "off"):
-        log.warning("%s=%r is neither 'on' nor 'off': it is not used", variable, value)
-    return value == "off"
-
-
-def check_threads(threads: object) -> int | None:
-    """None leaves it to the environment and the machine."""
-    if threads is None:
-        return None
-    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-        raise InvalidArgument(f"threads={threads!r} is neither None nor a number from 1 on")
-    return threads
 
 
 def _one_of(what: str, value: str, known: tuple[str, ...]) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Required, TypedDict, run
 from ..errors import InvalidArgument, SourceNotFound
 
 if TYPE_CHECKING:
-    from ..chat.templates import TemplateLike
     from ..tokenizer.tokenizer import Tokenizer
     from .sources import SourceLike
+    from .templates import TemplateLike
 
 __all__ = [
     "ChatMessage",

@@ -10,14 +10,13 @@ from typing import Any
 from ..backends.core import CoreBackend
 from ..backends.hf import HFBackend
 from ..backends.hybrid import reason_of
-from ..backends.mock import MockBackend
-from ..chat.sources import TemplatePlace, of_gguf
 from ..errors import BackendUnavailable, HostError, TokenizerError, Unsupported
 from ..tokenizer.fingerprint import of_file
 from ..tokenizer.limits import Limits
 from ..tokenizer.special import SpecialTokens
 from .conversion import Conversion
 from .sources import MOCK, Request, Source, SourceLike, read_source
+from .sources.templates import TemplatePlace, of_gguf
 
 __all__ = ["TokenizerInfo", "get_tokenizer_info"]
 
@@ -85,6 +84,8 @@ def get_tokenizer_info(
     raises the error that loading it would; a tokenizer that the core cannot serve is described as
     far as possible."""
     if source == MOCK:
+        from ..backends.mock import MockBackend
+
         mock = MockBackend().special_tokens()
         return TokenizerInfo(MOCK, "mock", "its name", 0, None, "mock", special_tokens=mock)
     request = Request(

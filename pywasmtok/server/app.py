@@ -51,9 +51,9 @@ the event loop, and whoever guesses asks again as soon as there is one."""
 def create_app(service: Any, routes: Sequence[BaseRoute] | None = None) -> App:
     """`routes`: other ones than those of all parts."""
     if routes is None:
-        from .routes import routes_of
+        from .routes import routes_of, straight_of
 
-        return App(service, routes_of(service), Straight(service))
+        return App(service, routes_of(service), straight_of(service))
     return App(service, routes)
 
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ..chat.sources import TemplatePlace, of_value
 from ..errors import InvalidArgument
-from ..loading.sources.sidecars import NO_SIDECARS, Sidecars, givable, given_sidecars
+from ..loading.sources.sidecars import givable, given_sidecars
 from ..loading.sources.source import Request, Source
+from ..loading.sources.templates import TemplatePlace, of_value
+from ..tokenizer.recipe import NO_SIDECARS, Sidecars
 
 if TYPE_CHECKING:
     from ..loading.sources import SourceLike

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from ..errors import BackendUnavailable
+from .ids import FlatIds
 from .lists import list_of
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class DetailSource(Protocol):
     ) -> Details: ...
 
 
-class Encoding(Sequence[int]):
+class Encoding(FlatIds, Sequence[int]):
     """A sequence of ids over a flat, read-only u32 buffer.
 
     `.buffer`, `.numpy()` and (from Python 3.12 on) `memoryview(encoding)` give the ids without

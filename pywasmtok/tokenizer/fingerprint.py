@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import BackendUnavailable, LoadError, Unsupported
 
 if TYPE_CHECKING:
-    from .tokenizer import Recipe
+    from .recipe import Recipe
 
 __all__ = ["Fingerprints", "fingerprints_of", "of_file"]
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from array import array
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, InvalidToken, TokenizerError
-from .encoding import Encoding
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-    Ids = Sequence[int] | Encoding | array[int] | memoryview | NDArray[numpy.integer[Any]]
-
 __all__ = [
     "MAX_ID",
     "REPLACEMENT",
+    "FlatIds",
     "Ids",
     "as_bytes",
     "as_list",
@@ -30,9 +29,30 @@ MAX_ID = 2**32 - 1
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
+class FlatIds:
+    """The base of what has its ids in a flat buffer already: `Encoding`."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def ids(self) -> list[int]: ...
+
+    @property
+    @abstractmethod
+    def buffer(self) -> memoryview: ...
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+
+if TYPE_CHECKING:
+    Ids = Sequence[int] | FlatIds | array[int] | memoryview | NDArray[numpy.integer[Any]]
+
+
 def as_list(ids: Ids) -> list[int]:
     """Ids as a list. Its values are not looked at: see `what_is_wrong`."""
-    if isinstance(ids, Encoding):
+    if isinstance(ids, FlatIds):
         return ids.ids
     if isinstance(ids, str | bytes | bytearray) or not isinstance(ids, Iterable):
         raise InvalidArgument(
@@ -49,7 +69,7 @@ def as_list(ids: Ids) -> list[int]:
 
 def as_bytes(ids: Ids) -> bytes:
     """Ids as little-endian u32."""
-    if isinstance(ids, Encoding):
+    if isinstance(ids, FlatIds):
         return ids.buffer.tobytes()
     if isinstance(ids, memoryview) and ids.format == "I" and ids.ndim == 1:
         return ids.tobytes()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..errors import InvalidArgument
 
-if TYPE_CHECKING:
-    from ..chat.contract import TemplateLimits
-
-__all__ = ["Limits"]
+__all__ = ["Limits", "TemplateLimits"]
 
 _LARGEST = 2**63 - 1
 
@@ -32,6 +29,22 @@ _OPTIONAL: Final = (
 )
 # What the core checks while it reads a file.
 _FOR_CORE: Final = ("metadata", "pairs", "key", "items", "string", "token")
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateLimits:
+    """Bounds on chat templates, which no real one touches. The error names the one that did."""
+
+    source: int = 256 << 10
+    chain: int = 200
+    branches: int = 100
+    nesting: int = 100
+    depth: int = 128
+    output: int = 8 << 20
+    fuel: int = 10_000_000
+    memory: int = 64 << 20
+    deadline: float | None = 2.0
+    """Seconds that one render may take; None: as long as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +119,6 @@ class Limits:
 
     def for_templates(self, asked: TemplateLimits | None) -> TemplateLimits:
         """What a call asks for itself, or the defaults, and never more than is said here."""
-        from ..chat.contract import TemplateLimits
-
         limits = asked or TemplateLimits()
         tighter: dict[str, Any] = {}
         if self.deadline is not None:

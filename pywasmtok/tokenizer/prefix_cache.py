@@ -16,12 +16,12 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._locks import ForkSafeLock
-from ..backends.base import check_text
-from ..backends.core import CoreBackend
 from ..errors import InvalidArgument, TokenizerError
+from .arguments import check_text
 from .encoding import Encoding
 
 if TYPE_CHECKING:
+    from ..backends.core import CoreBackend
     from .tokenizer import Tokenizer
 
 __all__ = ["CacheStats", "PrefixCache"]

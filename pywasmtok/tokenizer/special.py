@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..loading.sources.sidecars import Sidecars
+    from .recipe import Sidecars
 
-__all__ = ["ROLES", "SpecialTokens"]
+__all__ = ["ROLES", "SpecialTokens", "is_control"]
 
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 
@@ -120,3 +120,10 @@ class SpecialTokens:
 
 def _each_once(ids: Iterable[int | None]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in ids if number is not None))
+
+
+def is_control(option: Mapping[str, Any], name: str, *, special: bool) -> bool:
+    """Whether an added token is a control token; the core has the same rule."""
+    stated = (*option.get("ends", ()), *option.get("named", ()))
+    written = not name.isspace() and name in option.get("literals", "")
+    return special or name in stated or written

@@ -5,26 +5,31 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
-from ..backends import Backend, Hybrid, TextPair
-from ..backends.base import Segment, check_text, what_is_wrong_with
 from ..chat.methods import ChatMethods
 from ..errors import InvalidArgument, InvalidText, SpecialTokenInText, TokenizerClosed
-from ..loading.choice import check_threads
-from ..loading.sources.sidecars import NO_SIDECARS, Sidecars
+from .arguments import (
+    Segment,
+    TextPair,
+    check_text,
+    check_threads,
+    check_unknown,
+    items_of,
+    segments_of,
+    what_is_wrong_with,
+)
 from .encoding import Encoding, EncodingBatch
 from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
 from .ids import MAX_ID, as_bytes
 from .policy import AddedName, Policy, Special, control_ids, policy_of
+from .recipe import BackendInfo, Options, Recipe, makers
 
 if TYPE_CHECKING:
-    from .._host import Snapshots
+    from ..backends import Backend, Hybrid
     from ..backends.core import CoreBackend
     from ..backends.streaming import Streaming
-    from ..chat.sources import TemplatePlace
     from ..loading.sources import SourceLike
-    from ..loading.sources.lazy import LazyFile
     from .fingerprint import Fingerprints
     from .ids import Ids
     from .limits import Limits
@@ -36,49 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer", "items_of", "segments_of"]
-
-
-class BackendInfo(NamedTuple):
-    """Who answers, and why."""
-
-    encoder: str
-    """`core`, `hf` or `mock`."""
-    decoder: str
-    reason: str | None
-    """Why HuggingFace serves in place of the core: the missing feature (`normalizer:Precompiled`)
-    or the kind of an error. With `encoder == "core"` it is the reason of the latest call that
-    fell back. None: nothing ever did."""
-    build: str | None
-    """The build of the core that takes part, if it does."""
-    decoder_reason: str | None = None
-    """Why the core decodes where HuggingFace was to: what a tokenizer.json cannot say."""
-
-
-class Options(NamedTuple):
-    """What was chosen, by whomever: the environment is not asked again."""
-
-    encoder: str
-    decoder: str
-    build: str | None
-    preload: bool
-    threads: int | None = None
-    snapshots: Snapshots = None
-
-
-class Recipe(NamedTuple):
-    """All that it takes to make an equal tokenizer, in this process or in another."""
-
-    data: bytes | LazyFile
-    source: str
-    options: Options
-    load: bytes = b""
-    """Load options of the core, as JSON."""
-    sidecars: Sidecars = NO_SIDECARS
-    chat_template: TemplatePlace | None = None
-    """What the program gave in place of the model's own."""
-    limits: Limits | None = None
-    """Bounds on calls, where there are any."""
+__all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer"]
 
 
 class Tokenizer(ChatMethods):
@@ -111,9 +74,7 @@ class Tokenizer(ChatMethods):
     @staticmethod
     def from_file(path: SourceLike, **options: Any) -> Tokenizer:
         """`create_tokenizer_from_file`, under the name that other libraries give it."""
-        from ..loading.factory import create_tokenizer_from_file
-
-        return create_tokenizer_from_file(path, **options)
+        return makers.from_file(path, **options)
 
     def encode(
         self,
@@ -375,9 +336,7 @@ class Tokenizer(ChatMethods):
             raise TokenizerClosed("this tokenizer is closed", source=self.source)
         chosen = self._streaming
         if chosen is None:
-            from ..backends.streaming import choose
-
-            chosen = self._streaming = choose(self._hybrid, self._build, self.source)
+            chosen = self._streaming = self._hybrid.streaming(self._build, self.source)
         return chosen
 
     def _unknown_id(self, unknown_id: str | None) -> str:
@@ -445,10 +404,7 @@ class Tokenizer(ChatMethods):
     @property
     def core_backend(self) -> CoreBackend | None:
         """The core, where it encodes."""
-        from ..backends.core import CoreBackend
-
-        encoder = self._hybrid.encoder
-        return encoder if isinstance(encoder, CoreBackend) else None
+        return self._hybrid.core
 
     @property
     def hybrid(self) -> Hybrid:
@@ -515,7 +471,7 @@ class Tokenizer(ChatMethods):
 
     def _end(self) -> None:
         # A call then needs no check of its own.
-        self._backend = cast(Backend, _Closed(self._recipe.source))
+        self._backend = cast("Backend", _Closed(self._recipe.source))
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
         if self._streaming is not None:
@@ -531,9 +487,7 @@ class Tokenizer(ChatMethods):
         Takes a `Limits`, or its arguments. It shares the tables and is cheap to make; never does
         it allow more than this one does. It is closed with this one. See docs/limits.md.
         """
-        from ..backends.limited import limited
-
-        return limited(self, limits, bounds)
+        return makers.limited(self, limits, bounds)
 
     @property
     def limits(self) -> Limits | None:
@@ -568,9 +522,7 @@ class _Closed:
 
 
 def _recreate(recipe: Recipe) -> Tokenizer:
-    from ..loading.factory import from_recipe
-
-    return from_recipe(recipe)
+    return makers.from_recipe(recipe)
 
 
 # What the library that a format belongs to does with an id that there is not.
@@ -581,12 +533,6 @@ def habit_of(file_format: str) -> str:
     """`tokenizers` leaves such ids out; tiktoken, sentencepiece, mistral-common and llama.cpp
     raise."""
     return _HABITS.get(file_format, "error")
-
-
-def check_unknown(unknown_id: str) -> str:
-    if unknown_id not in ("skip", "error", "replace"):
-        raise InvalidArgument(f"unknown_id={unknown_id!r} is none of skip, error, replace")
-    return unknown_id
 
 
 def _with_character(error: SpecialTokenInText, texts: object) -> SpecialTokenInText:
@@ -601,38 +547,3 @@ def _with_character(error: SpecialTokenInText, texts: object) -> SpecialTokenInT
     if error.offset is not None and isinstance(texts, str):
         error.character = len(texts.encode()[: error.offset].decode())
     return error
-
-
-def segments_of(segments: Iterable[Segment]) -> list[Segment]:
-    if isinstance(segments, str | bytes) or not isinstance(segments, Iterable):
-        raise InvalidArgument(f"segments are (text, trusted) each, not {type(segments).__name__}")
-    parts: list[Segment] = []
-    for place, item in enumerate(segments):
-        match item:
-            case (str() as text, bool() as trusted):
-                parts.append((text, trusted))
-            case _:
-                raise InvalidArgument(
-                    f"segment {place} is not (text, trusted), a str and a bool",
-                    hint="A mark that is forgotten must not count as trust",
-                )
-    return parts
-
-
-def items_of(texts: Iterable[str | TextPair]) -> list[str | TextPair]:
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise InvalidArgument(
-            f"a batch is an iterable of texts, not {type(texts).__name__}",
-            hint="encode() takes a single text",
-        )
-    items = list(texts)
-    for place, item in enumerate(items):
-        if isinstance(item, str):
-            continue
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            raise InvalidArgument(
-                f"item {place} is neither a text nor a pair of texts: {type(item).__name__}"
-            )
-        check_text(*item)
-        items[place] = (item[0], item[1])
-    return items

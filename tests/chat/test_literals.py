@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pywasmtok.chat.literals import literal_text
+from pywasmtok.loading.literals import literal_text
 
 
 def test_text_and_strings_are_literals() -> None:
@@ -27,7 +27,7 @@ def test_sources_of_strangers_take_no_time_worth_mentioning(begin: str, part: st
     """As large as a template may be: where each quote was looked at anew, this took minutes, in
     which no other thread of the process ran."""
     code = (
-        "from pywasmtok.chat.literals import literal_text\n"
+        "from pywasmtok.loading.literals import literal_text\n"
         f"literal_text({begin!r} + {part!r} * ((256 << 10) // len({part!r})))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

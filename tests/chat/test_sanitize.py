@@ -10,9 +10,9 @@ import pytest
 from assets import ROOT, Asset, needs_assets
 
 from pywasmtok import Tokenizer
-from pywasmtok.chat.literals import literal_text
 from pywasmtok.chat.sanitize import control_tokens, encode_marked, mark
 from pywasmtok.errors import Unsupported
+from pywasmtok.loading.literals import literal_text
 
 pytest.importorskip("jinja2")
 transformers = pytest.importorskip("transformers")

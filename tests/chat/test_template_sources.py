@@ -15,7 +15,7 @@ from gguf_files import byte_level, gguf
 
 import pywasmtok
 from pywasmtok import Unsupported
-from pywasmtok.chat.sources import TemplatePlace, of_gguf, of_value
+from pywasmtok.loading.sources.templates import TemplatePlace, of_gguf, of_value
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pywasmtok
 from pywasmtok.server import api
 from pywasmtok.server.app import create_app
 from pywasmtok.server.config import Config
-from pywasmtok.server.http.protocol import uvicorn_options
+from pywasmtok.server.http.options import uvicorn_options
 
 TEMPLATE = (
     "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"

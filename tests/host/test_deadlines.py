@@ -15,6 +15,7 @@ import pywasmtok
 import pywasmtok._host as host
 from pywasmtok import errors
 from pywasmtok._host.calls import deadline, ticker
+from pywasmtok._host.calls.limited import LimitedView
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.linux import timer
 from pywasmtok._host.wasm.cache import Cache
@@ -33,7 +34,7 @@ only_linux = pytest.mark.skipif(not timer._library(), reason="no timers that nee
 
 def bounded(seconds: float | None = 0.05, memory: int | None = None) -> CoreTokenizer:
     """Its calls have the deadline; its loading has as long as a busy machine may need."""
-    return host.load_with(sample_core(False), b"a file").limited(seconds, memory)
+    return LimitedView(host.load_with(sample_core(False), b"a file"), seconds, memory)
 
 
 def _encoded(data: bytes, instance: Instance) -> bytes:
@@ -116,7 +117,7 @@ def test_ticks_cover_the_time() -> None:
 def test_calls_without_a_deadline_see_no_clock() -> None:
     """Also those that can be interrupted, which is how the main thread makes long calls."""
     plain = load()
-    view = plain.limited(0.02, None)
+    view = LimitedView(plain, 0.02, None)
     results = []
     threads = [
         threading.Thread(target=lambda: results.append(plain.encode_ids("z" * LONG, False)))
@@ -233,7 +234,8 @@ def test_after_a_fork() -> None:
     import pywasmtok
 import pywasmtok._host as host
     from pywasmtok import errors
-    tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
+    from pywasmtok._host.calls.limited import LimitedView
+    tok = LimitedView(host.load_with(cores.sample_core(False), b"a file"), 0.05, None)
     def late():
         began = time.monotonic()
         try:
@@ -281,7 +283,8 @@ def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
     import pywasmtok
 import pywasmtok._host as host
     from pywasmtok import errors
-    tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
+    from pywasmtok._host.calls.limited import LimitedView
+    tok = LimitedView(host.load_with(cores.sample_core(False), b"a file"), 0.05, None)
     try:
         tok.encode_ids(cores.SPIN)
     except errors.DeadlineExceeded:

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 
 from pywasmtok.server.config import Config
-from pywasmtok.server.http.protocol import uvicorn_options
+from pywasmtok.server.http.options import uvicorn_options
 from pywasmtok.server.opening import open_service
 from pywasmtok.server.service import Service
 

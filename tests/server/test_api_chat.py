@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from streams import open_bytes
 
 import pywasmtok
-from pywasmtok.chat.sources import TemplatePlace
+from pywasmtok.loading.sources.templates import TemplatePlace
 from pywasmtok.server.contract import LOCAL, TenantRecord
 from pywasmtok.tenants import TenantLimits
 

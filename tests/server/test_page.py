@@ -20,7 +20,7 @@ from pywasmtok.server.app import create_app
 from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config, Logs
 from pywasmtok.server.contract import TenantRecord
-from pywasmtok.server.http.protocol import uvicorn_options
+from pywasmtok.server.http.options import uvicorn_options
 from pywasmtok.server.opening import open_service
 from pywasmtok.server.page import content_security_policy, page
 from pywasmtok.server.service import Service

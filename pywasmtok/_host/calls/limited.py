@@ -208,7 +208,13 @@ class LimitedTokenizer(CoreTokenizer):
 
 
 class LimitedView(LimitedTokenizer):
-    """Uses a pool that belongs to the tokenizer that it is a view of."""
+    """The tokenizer `of` with bounds on each call: tables are shared, instances are not. Its pool
+    belongs to `of`, and it is closed with that."""
+
+    def __init__(self, of: CoreTokenizer, deadline: float | None, memory: int | None) -> None:
+        pool = of._other_pool((deadline is not None, memory))
+        threads = of._parallel.threads
+        super().__init__(pool, of.build, threads, of.from_snapshot, deadline=deadline)
 
     def close(self) -> None:
         """Nothing of its own."""

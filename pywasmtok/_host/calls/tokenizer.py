@@ -413,15 +413,6 @@ class CoreTokenizer:
     def info(self) -> dict[str, Any]:
         return parsed(self._run(0, lambda one: one.info()))
 
-    def limited(self, deadline: float | None, memory: int | None) -> CoreTokenizer:
-        """The same tokenizer with bounds on each call: tables are shared, instances are not. It is
-        closed with this one."""
-        from .limited import LimitedView
-
-        pool = self._other_pool((deadline is not None, memory))
-        threads = self._parallel.threads
-        return LimitedView(pool, self.build, threads, self.from_snapshot, deadline=deadline)
-
     def _other_pool(self, bounds: tuple[bool, int | None] | None) -> Pool:
         """Instances with these bounds; `None`: with none, but calls of them can be ended."""
         pool = self._other_pools.get(bounds)

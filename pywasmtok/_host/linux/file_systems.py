@@ -1,4 +1,4 @@
-"""Where a file may be mapped for as long as a process lives.
+"""Where a file may be mapped for as long as a process lives, and locks on files.
 
 On a file system of this machine a mapping keeps its file, even when that is deleted. Over a network
 another machine may take it away, and whoever touches such a page then is killed by SIGBUS.
@@ -45,3 +45,17 @@ def _fstatfs() -> Any:
     function.restype = ctypes.c_int
     function.argtypes = [ctypes.c_int, ctypes.c_void_p]
     return function
+
+
+def try_to_lock(file: int) -> bool:
+    """For this process alone, until it closes the file. False: another one has the lock."""
+    if sys.platform == "win32":
+        # There, an open file cannot be deleted.
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

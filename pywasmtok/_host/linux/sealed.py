@@ -14,6 +14,7 @@ import mmap
 import os
 import sys
 import zlib
+from collections.abc import Callable
 from functools import cached_property
 from io import FileIO
 from typing import Final
@@ -66,15 +67,30 @@ def sealed_copy(file: FileIO, size: int) -> Sealed:
     return _in_memory(file, size)
 
 
-def _in_memory_file(file: FileIO, size: int) -> Sealed:
-    if sys.platform != "linux":
+def sealed_file(name: str, fill: Callable[[int], None]) -> int:
+    """A file in memory with what `fill` writes into it, and nothing changes it afterwards. OSError:
+    the system has no such files, or no more of them."""
+    if sys.platform != "linux" or not hasattr(os, "memfd_create"):
         raise OSError("no files in memory")
     import fcntl
 
     seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-    copy = os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    made = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        checksum, left = 0, size
+        fill(made)
+        fcntl.fcntl(made, fcntl.F_ADD_SEALS, seals)
+    except BaseException:
+        os.close(made)
+        raise
+    return made
+
+
+def _in_memory_file(file: FileIO, size: int) -> Sealed:
+    checksum = 0
+
+    def fill(copy: int) -> None:
+        nonlocal checksum
+        left = size
         buffer = memoryview(bytearray(min(_BLOCK, size)))
         file.seek(0)
         while left:
@@ -83,11 +99,9 @@ def _in_memory_file(file: FileIO, size: int) -> Sealed:
             left -= len(block)
             while block:
                 block = block[os.write(copy, block) :]
-        fcntl.fcntl(copy, fcntl.F_ADD_SEALS, seals)
-    except BaseException:
-        os.close(copy)
-        raise
-    return Sealed(size, checksum, copy)
+
+    made = sealed_file(NAME, fill)
+    return Sealed(size, checksum, made)
 
 
 def _in_memory(file: FileIO, size: int) -> Sealed:

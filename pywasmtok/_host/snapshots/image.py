@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -22,6 +21,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from ...errors import MemoryLimit
+from ..linux.sealed import sealed_file
 from ..wasm.core import Core
 from ..wasm.instance import Handles, Instance
 
@@ -230,24 +230,16 @@ def write_all(file: int, content: memoryview, place: int) -> None:
 
 def _anonymous_file(layout: Layout, parts: Sequence[Part]) -> int | None:
     """None where the system has no such files, or no more of them."""
-    if not sys.platform.startswith("linux") or not hasattr(os, "memfd_create"):
-        return None
-    import fcntl
 
-    try:
-        file = os.memfd_create("pywasmtok", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    except OSError:
-        return None
-    try:
+    def fill(file: int) -> None:
         os.ftruncate(file, max(run.place + run.length for run in layout.runs))
         for run, part in zip(layout.runs, parts, strict=True):
             write_run(file, part, run.place)
-        seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals | fcntl.F_SEAL_SEAL)
+
+    try:
+        return sealed_file("pywasmtok", fill)
     except OSError:
-        os.close(file)
         return None
-    return file
 
 
 @cache

@@ -13,13 +13,13 @@ import hashlib
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ..linux.file_systems import try_to_lock
 from ..wasm.cache import Refused, require_private
 from .new_file import new_file
 
@@ -220,19 +220,6 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
-
-
-def try_to_lock(file: int) -> bool:
-    if sys.platform == "win32":
-        # There, an open file cannot be deleted.
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def is_abandoned(path: str) -> bool:

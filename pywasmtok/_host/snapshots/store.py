@@ -16,11 +16,11 @@ import logging
 import os
 import stat
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ...errors import InvalidArgument
-from ...loading.choice import is_off
 from ..linux import file_systems
 from ..wasm import abi, config
 from ..wasm.cache import Cache, Refused, require_private
@@ -290,3 +290,15 @@ def _bound() -> int:
         _log.warning("%s=%s is no count of bytes: %d is taken", BOUND, given, DEFAULT_BOUND)
         return DEFAULT_BOUND
     return int(given)
+
+
+def is_off(variable: str) -> bool:
+    """Whether the variable says `off`; a value that is neither that nor `on` is named once."""
+    return _is_off(variable, os.environ.get(variable, "").strip().lower())
+
+
+@cache
+def _is_off(variable: str, value: str) -> bool:
+    if value not in ("", "on", "off"):
+        _log.warning("%s=%r is neither 'on' nor 'off': it is not used", variable, value)
+    return value == "off"

@@ -8,11 +8,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ...errors import AmbiguousDirectory, BackendUnavailable, InvalidArgument, SourceNotFound
+from ...tokenizer.recipe import Sidecars
 from .builtin import SCHEME, read_builtin
 from .folders import PAIRS, choose, first_shard
 from .lazy import LazyFile
 from .paths import as_path, beside, exists, printable, read, read_lazily
-from .sidecars import Sidecars, read_sidecars
+from .sidecars import read_sidecars
 from .source import Request, Source, SourceLike
 from .word_pieces import VOCABULARY, with_defaults, word_pieces
 

@@ -7,9 +7,12 @@ rank files and whose code knows one encoding. What is not in it is not guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["encoding_for"]
+if TYPE_CHECKING:
+    from ...tokenizer.recipe import Sidecars
+
+__all__ = ["options_for_ranks"]
 
 _BY_CLASS = {
     "QWenTokenizer": "qwen",
@@ -28,7 +31,19 @@ _BY_MODEL_TYPE = {
 }
 
 
-def encoding_for(config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str | None:
+def options_for_ranks(sidecars: Sidecars) -> dict[str, Any]:
+    """Load options for a rank file, which names neither its pattern nor its special tokens."""
+    options: dict[str, Any] = {}
+    tokens = sidecars.added_tokens()
+    if tokens:
+        options["special_tokens"] = {token["content"]: number for number, token in tokens.items()}
+    encoding = _encoding(sidecars.of("tokenizer_config.json"), sidecars.of("config.json"))
+    if encoding is not None:
+        options["encoding"] = encoding
+    return options
+
+
+def _encoding(config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str | None:
     """By the class that loads the tokenizer, else by the type of the model."""
     for name in _classes(config):
         if name in _BY_CLASS:

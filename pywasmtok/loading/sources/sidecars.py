@@ -10,22 +10,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...chat.sources import TemplatePlace, merged, of_value
 from ...errors import InvalidArgument, InvalidFile, LimitExceeded, TokenizerError
 from ...tokenizer.limits import Limits
-from ...tokenizer.special import ROLES
+from ...tokenizer.recipe import Sidecars
 from .paths import exists, list_folder, printable, read
+from .templates import TemplatePlace, merged, of_value
 
 __all__ = [
     "FILES",
-    "NO_SIDECARS",
-    "Sidecars",
     "givable",
     "given_sidecars",
     "read_sidecars",
-    "read_template",
 ]
 
 FILES = (
@@ -39,108 +36,6 @@ TEMPLATES = ("chat_template.jinja", "chat_template.json")
 MORE_TEMPLATES = "additional_chat_templates"
 
 MAX_BYTES = 16 << 20
-
-_IDS = 1 << 32
-
-
-class Sidecars(NamedTuple):
-    """What stands beside a tokenizer, by file name. Absent files are empty objects."""
-
-    files: tuple[str, ...] = ()
-    """Those that were read."""
-    problems: tuple[str, ...] = ()
-    """What is wrong with those that could not be."""
-    objects: Mapping[str, Mapping[str, Any]] = {}
-    template_places: tuple[TemplatePlace, ...] = ()
-    """Who states chat templates, the one that counts first."""
-
-    @property
-    def templates(self) -> Mapping[str, str]:
-        """Source of each chat template that counts, by name; `default` is the unnamed one."""
-        return self.template_places[0].templates if self.template_places else {}
-
-    def of(self, name: str) -> Mapping[str, Any]:
-        """The object of a file."""
-        return self.objects.get(name, {})
-
-    def roles(self) -> dict[str, str]:
-        """The token of each role that a configuration names."""
-        config, mapping = self.of("tokenizer_config.json"), self.of("special_tokens_map.json")
-        # Since configurations list their added tokens, the other file only repeats them.
-        first, then = (config, mapping) if "added_tokens_decoder" in config else (mapping, config)
-        named: dict[str, str] = {}
-        for role in ROLES:
-            for source in (first, then):
-                token = _content(source.get(f"{role}_token"))
-                if token is not None:
-                    named.setdefault(role, token)
-        return named
-
-    def eos_token_ids(self) -> tuple[int, ...]:
-        """Every id at which the model's own files end a text, in the order that they name them."""
-        config = self.of("config.json")
-        # Where a model takes more than text, what concerns text has a place of its own.
-        objects = (self.of("generation_config.json"), config, config.get("text_config"))
-        found: list[int] = []
-        for stated in (_field(item, "eos_token_id") for item in objects):
-            for number in stated if isinstance(stated, list) else [stated]:
-                if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _IDS:
-                    found.append(number)
-        return tuple(dict.fromkeys(found))
-
-    def eos_tokens(self) -> tuple[str, ...]:
-        """The tokens that the tokenizer's configurations end a text with."""
-        names = ("tokenizer_config.json", "special_tokens_map.json")
-        stated = (_content(self.of(name).get("eos_token")) for name in names)
-        return tuple(dict.fromkeys(token for token in stated if token is not None))
-
-    def added_tokens(self) -> dict[int, Mapping[str, Any]]:
-        """`added_tokens_decoder` of the configuration: flags of each token, by id."""
-        listed = self.of("tokenizer_config.json").get("added_tokens_decoder")
-        if not isinstance(listed, Mapping):
-            return {}
-        tokens: dict[int, Mapping[str, Any]] = {}
-        for number, token in listed.items():
-            if not number.isdecimal() or not isinstance(_field(token, "content"), str):
-                raise InvalidFile(
-                    "not an id and a token",
-                    source="tokenizer_config.json",
-                    path=f"$.added_tokens_decoder[{number!r}]",
-                )
-            tokens[int(number)] = token
-        return dict(sorted(tokens.items()))
-
-    def require(self) -> None:
-        """Raises where a file that was asked for could not be read."""
-        if self.problems:
-            raise InvalidFile(
-                f"what stands beside the tokenizer is needed, but: {'; '.join(self.problems)}"
-            )
-
-    def for_ranks(self) -> dict[str, Any]:
-        """Load options for a rank file, which names neither its pattern nor its special tokens."""
-        from .rank_encodings import encoding_for
-
-        options: dict[str, Any] = {}
-        tokens = self.added_tokens()
-        if tokens:
-            options["special_tokens"] = {
-                token["content"]: number for number, token in tokens.items()
-            }
-        encoding = encoding_for(self.of("tokenizer_config.json"), self.of("config.json"))
-        if encoding is not None:
-            options["encoding"] = encoding
-        return options
-
-    def for_core(self, *, bos_and_eos: bool) -> dict[str, Any] | None:
-        """What transformers adds to a tokenizer, as a load option."""
-        from .transformers_rules import config_for_core
-
-        self.require()
-        return config_for_core(self, bos_and_eos=bos_and_eos)
-
-
-NO_SIDECARS = Sidecars()
 
 
 def read_sidecars(folder: bytes) -> Sidecars:
@@ -226,17 +121,6 @@ def _object(path: bytes) -> Mapping[str, Any]:
     return value
 
 
-def read_template(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
-    """A chat template as it is, byte for byte."""
-    whole = os.fsencode(path)
-    try:
-        return read(whole, Limits(file_bytes=MAX_BYTES)).data.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidFile(
-            "a chat template must be UTF-8", source=printable(whole), offset=error.start
-        ) from error
-
-
 def _bounded(path: bytes) -> bytes:
     try:
         return read(path, Limits(file_bytes=MAX_BYTES)).data
@@ -273,13 +157,3 @@ def _templates(
             places.append(TemplatePlace(TEMPLATES[1], {}, problem=problems[-1]))
     places.append(of_value("tokenizer_config.json", config.get("chat_template")))
     return tuple(place for place in places if place is not None)
-
-
-def _content(token: object) -> str | None:
-    """A token is a text, or an object that has it as its content."""
-    text = _field(token, "content") if isinstance(token, Mapping) else token
-    return text if isinstance(text, str) and text else None
-
-
-def _field(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, Mapping) else None

@@ -7,12 +7,11 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ...chat.sources import TemplatePlace
 from ...errors import InvalidArgument
 from ...tokenizer.limits import Limits
-from .control import control_for_core
+from ...tokenizer.recipe import NO_SIDECARS, Sidecars
 from .lazy import LazyFile
-from .sidecars import NO_SIDECARS, Sidecars
+from .templates import TemplatePlace
 
 __all__ = ["GGUF_COMPAT", "Request", "Source", "SourceLike"]
 
@@ -105,7 +104,9 @@ class Source(NamedTuple):
         if encoding is not None:
             options["encoding"] = encoding
         elif self.looks_like_ranks() and request.pattern is None:
-            options |= self.sidecars.for_ranks()
+            from .rank_encodings import options_for_ranks
+
+            options |= options_for_ranks(self.sidecars)
         if request.pattern is not None:
             options["pattern"] = request.pattern
         if request.special_tokens is not None:
@@ -116,9 +117,13 @@ class Source(NamedTuple):
         if request.limits is not None and request.limits.for_core() != Limits().for_core():
             options["limits"] = request.limits.for_core()
         if request.apply_config or self.needs_config:
-            config = self.sidecars.for_core(bos_and_eos=request.apply_config is True)
+            from .transformers_rules import config_for_core
+
+            config = config_for_core(self.sidecars, bos_and_eos=request.apply_config is True)
             if config is not None:
                 options["config"] = config
+        from ..control import control_for_core
+
         control = control_for_core(self.sidecars, template)
         if control:
             options["control"] = control

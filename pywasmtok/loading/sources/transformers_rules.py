@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidFile
 
 if TYPE_CHECKING:
-    from .sidecars import Sidecars
+    from ...tokenizer.recipe import Sidecars
 
 __all__ = ["config_for_core"]
 
@@ -29,6 +29,8 @@ _EXTRA = "extra_special_tokens"
 
 
 def config_for_core(sidecars: Sidecars, *, bos_and_eos: bool) -> dict[str, Any] | None:
+    """What transformers adds to a tokenizer, as a load option."""
+    sidecars.require()
     config = _merged(sidecars)
     tokens = list(_tokens(sidecars, config))
     instructions: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...errors import InvalidFile, NotATokenizer, Unsupported
-from .sidecars import Sidecars
+from ...tokenizer.recipe import Sidecars
 
 __all__ = ["VOCABULARY", "with_defaults", "word_pieces"]
 

@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...chat.sources import of_gguf
 from ...errors import InvalidArgument, LoadError, TokenizerError, Unsupported
 from ..conversion import about, convert
 from ..sources import Request, SourceLike, read_source
-from . import gguf, ranks
+from ..sources.templates import of_gguf
 from .base import Facts, Written, refused
 from .plain import endings, plain, unlike
 
@@ -33,7 +32,6 @@ FORMATS = ("json", "gguf", "model", "tiktoken")
 
 # As the core calls them.
 _READ_AS = {"gguf": "gguf", "model": "sentencepiece", "tiktoken": "tiktoken"}
-_WRITERS = {"gguf": gguf.write, "tiktoken": ranks.write}
 # Load options that belong to the file, and are needed again to read a copy of it.
 _OF_THE_FILE = ("encoding", "pattern", "special_tokens", "gguf_compat")
 
@@ -136,11 +134,13 @@ def _listed() -> str:
 
 def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
     from ... import _host
+    from . import gguf, ranks
 
+    writers = {"gguf": gguf.write, "tiktoken": ranks.write}
     if not found.parts and _host.detect(data)["format"] == _READ_AS[to]:
         return _copied(data, load, to)
     whole = _exact(data, load, to)
-    if to not in _WRITERS:
+    if to not in writers:
         raise _no_sentencepiece(whole)
     with contextlib.closing(_host.load_tokenizer(data, options=load)) as core:
         info = core.info()
@@ -156,7 +156,7 @@ def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
         json.loads(load or b"{}").get("encoding"),
     )
     problem: TokenizerError | None = None
-    for written in _WRITERS[to](whole, facts):
+    for written in writers[to](whole, facts):
         options = _options(written.read_with)
         try:
             back, differences = convert(written.data, options, None)

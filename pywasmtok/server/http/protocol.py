@@ -1,4 +1,4 @@
-"""HTTP/1.1 with bounds that uvicorn does not have, and the options that uvicorn is run with.
+"""HTTP/1.1 with bounds that uvicorn does not have.
 
 uvicorn's protocol on httptools waits for ever for the head of a request, keeps any number of
 headers of any length, queues as many pipelined requests as arrive, and waits for ever for a caller
@@ -14,13 +14,10 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .websocket import PatientSockets
-
 if TYPE_CHECKING:
-    from ..config import Bounds, Config
-    from ..workers.lane import Lane
+    from ..config import Bounds
 
-__all__ = ["BoundedHttp", "protocol", "uvicorn_options"]
+__all__ = ["BoundedHttp"]
 
 _HEADERS: Final = 128
 _URL_BYTES: Final = 8 << 10
@@ -49,38 +46,6 @@ _KINDS: Final = {
 
 class _RefusedError(Exception):
     """Raised inside the parser to stop it."""
-
-
-def protocol(bounds: Bounds, lane: Lane | None = None) -> type[BoundedHttp]:
-    """`lane`: of this process, if there are two kinds of them."""
-    if lane is None:
-        from .direct_http import DirectHttp
-
-        return type("DirectHttp", (DirectHttp,), {"bounds": bounds})
-    from ..workers.handover_protocol import LaneHttp
-
-    return type("LaneHttp", (LaneHttp,), {"bounds": bounds, "lane": lane})
-
-
-def uvicorn_options(config: Config, lane: Lane | None = None) -> dict[str, Any]:
-    listen = config.listen
-    return {
-        "http": protocol(config.bounds, lane),
-        "ws": PatientSockets,
-        # Somewhat more than a message may have: up to here the refusal says why.
-        "ws_max_size": 2 * config.streams.message_bytes,
-        "ws_max_queue": 8,
-        # A frame of a few bytes could unpack to many; what is sent is short anyway.
-        "ws_per_message_deflate": False,
-        "lifespan": "off",
-        "access_log": False,
-        "server_header": False,
-        "proxy_headers": bool(listen.proxies),
-        "forwarded_allow_ips": list(listen.proxies),
-        "timeout_keep_alive": 30,
-        "ssl_certfile": listen.certificate,
-        "ssl_keyfile": listen.private_key,
-    }
 
 
 class BoundedHttp(HttpToolsProtocol):

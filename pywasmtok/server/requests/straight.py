@@ -8,7 +8,7 @@ looked: up to the call into the sandbox nothing here has an effect. Both ways an
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -102,16 +102,20 @@ _AS_JSON: Final = Form()
 
 
 class Straight:
-    def __init__(self, service: ServiceLike) -> None:
-        from .. import api, dialects
-
+    def __init__(
+        self,
+        service: ServiceLike,
+        ways: Mapping[str, Way],
+        named_ways: Mapping[tuple[str, Form], NamedWay],
+    ) -> None:
+        """`ways`: by path; `named_ways`: of our own API, by the last word of the path and form."""
         self._service: Any = service
         self._lifecycle = service.lifecycle
         self._needs_keys: bool = service.config.needs_keys
         self.most = min(MOST_BYTES, service.config.bounds.body_bytes)
         self._local = Caller(LOCAL, admin=True)
-        self._ways = dialects.ways(service)
-        self._named_ways = api.ways(service)
+        self._ways = ways
+        self._named_ways = named_ways
         self._last_words = frozenset(last for last, _ in self._named_ways)
 
     def screened(self, scope: Scope) -> Screened | None:

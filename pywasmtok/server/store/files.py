@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ..._host.snapshots.snapshot_folder import is_abandoned, try_to_lock
+from ..._host.linux.file_systems import try_to_lock
+from ..._host.snapshots.snapshot_folder import is_abandoned
 from ...errors import LoadError
 from ...loading.sources.lazy import LazyFile
 from ..names import is_digest

@@ -80,7 +80,7 @@ def serve(
     other processes."""
     from .. import lifecycle
     from ..app import create_app
-    from ..http.protocol import uvicorn_options
+    from ..http.options import uvicorn_options
 
     app, options = create_app(service), uvicorn_options(service.config, lane)
     if lane is not None:

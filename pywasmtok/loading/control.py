@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...chat.literals import literal_text
+from .literals import literal_text
 
 if TYPE_CHECKING:
-    from ...chat.sources import TemplatePlace
-    from .sidecars import Sidecars
+    from ..tokenizer.recipe import Sidecars
+    from .sources.templates import TemplatePlace
 
-__all__ = ["control_for_core", "is_control"]
+__all__ = ["control_for_core"]
 
 _ENDS = ("bos_token", "eos_token")
 _EXTRA = ("additional_special_tokens", "extra_special_tokens")
@@ -45,13 +45,6 @@ def control_for_core(sidecars: Sidecars, template: TemplatePlace | None) -> dict
         option["literals"] = "\0".join(dict.fromkeys(texts))
     option |= {"ends": list(ends), "named": list(named), "ids": list(sidecars.eos_token_ids())}
     return {key: value for key, value in option.items() if value}
-
-
-def is_control(option: Mapping[str, Any], name: str, *, special: bool) -> bool:
-    """Whether an added token is a control token; the core has the same rule."""
-    stated = (*option.get("ends", ()), *option.get("named", ()))
-    written = not name.isspace() and name in option.get("literals", "")
-    return special or name in stated or written
 
 
 def _contents(tokens: Iterable[object] | object) -> Iterator[str]:
