@@ -165,8 +165,8 @@ def _with_file(core: Core, file: bytes, options: bytes, memory_cap: int | None) 
             interrupt.run(instance, lambda one: _load(one, file, options), seconds, token)
         except Interrupted:
             cancel.check()
-            # The deadline, which the next turn reports; or somebody cancelled another call, and
-            # this one was hit: nothing is wrong with it.
+            # Either the deadline has passed, and the next iteration reports it; or the interrupt
+            # was meant for another call of the engine, and this call starts again.
             continue
         return instance
 
@@ -190,7 +190,7 @@ def _warmed_up(instance: Instance) -> bool:
     except MemoryLimit:
         raise
     except TokenizerError:
-        # Whoever encodes is told so, too.
+        # Calls that encode a text raise the same error.
         pass
     return True
 
@@ -202,7 +202,7 @@ def seconds_left(core: Core) -> float | None:
 
 
 def _about(instance: Instance, length: int) -> dict[str, Any]:
-    """For people who look into the store. Paths are nobody's business there."""
+    """What the store says of an image to its users. Paths are left out: they may be private."""
     info = json.loads(instance.info())
     return {
         "format": info["format"],

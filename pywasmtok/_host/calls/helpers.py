@@ -1,9 +1,9 @@
 """The threads that help with large calls: one crew for all tokenizers of the process.
 
-Who calls does the work; others only help. So a call never waits for a thread to be free: it finds
-helpers, or it does all of the work itself. Nor does it wait for helpers that the system does not
-let run: the caller does their last pieces again if that takes long. Helpers that do run are waited
-for, however large their pieces are: doing these twice would take a processor and gain nothing.
+The calling thread does the work; helper threads take pieces of it. So a call never waits for a free
+thread: it has helpers, or it does all of the work itself. Nor does it wait for helpers that the
+system does not schedule: after a while the caller does their last pieces again. It does wait for
+helpers that run, however large their pieces are: doing these twice would gain nothing.
 
 As many threads take part in such calls at one time, callers among them, as there are processors,
 however many call; when one is done, its processor goes to the call with the fewest helpers.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .pool import Pool
 
 # Waiting is cut into pieces: a signal that comes after Python has looked for signals and before the
-# system waits would be seen too late, and in the child of a fork nobody announces anything.
+# system waits would be seen too late, and in the child of a fork no helper is left to end the wait.
 _WAIT_SECONDS: Final = 0.05
 
 # How long the end of the interpreter waits for each helper.
@@ -46,7 +46,7 @@ _PATIENCE_SECONDS: Final = 1.0
 # has taken, which is more than a piece takes.
 _PATIENCE_SHARE: Final = 0.25
 _SHORTEST_PATIENCE: Final = 0.001
-# Who has had a processor for this share of the time is let run.
+# A helper that had a processor for this share of the wait is running, and is waited for.
 _RUNS: Final = 0.5
 
 _MISSING: Final = object()
@@ -57,7 +57,7 @@ Work = Callable[[int, "Job | None"], Any]
 
 
 class Job:
-    """Pieces of work, each done by whoever takes it; their results, in order."""
+    """Pieces of work, which the caller and its helpers take one by one; their results, in order."""
 
     def __init__(self, pieces: int, work: Work, threads: int, order: Iterable[int] = ()) -> None:
         """`order` says which piece to begin with; by default from the first to the last."""
@@ -105,7 +105,7 @@ class Job:
             self.stop()
 
     def stop(self) -> None:
-        """Nobody takes another piece, and helpers leave those that they are at."""
+        """No thread takes another piece, and helpers abandon those that they have begun."""
         self.stopped = True
         for instance in tuple(self.inside):
             instance.cancel()
@@ -115,7 +115,7 @@ class Job:
         return interrupt.patience_with(tuple(self.inside))
 
     def lose(self) -> None:
-        """Those who did not leave keep their instances, and nobody else may wait for these."""
+        """Helpers that did not leave keep their instances; the pools no longer count on these."""
         for instance, pool in tuple(self.inside.items()):
             pool.lose(instance)
 
@@ -187,7 +187,7 @@ class _Worker:
             if not self.useless:
                 job.help()
             left = job.left
-            # When nobody helps any more, nobody holds it any more: callers free what they drop.
+            # The last reference is the caller's: the job is freed in the thread that drops it.
             del job
             self._crew.leave(self)
             left.put(None)
@@ -275,7 +275,7 @@ class Crew:
         job.do_what_is_missing(helped)
 
     def _close(self, job: Job) -> None:
-        """Nobody comes any more. Who is still there is told to look."""
+        """The job gets no more helpers. Those that it has are woken to see that it is over."""
         with self._lock:
             self._jobs.discard(job)
             for worker in self._workers:
@@ -296,7 +296,7 @@ class Crew:
         return {worker: processors.seconds_of(worker.thread.native_id) for worker in workers}
 
     def _lose_helpers(self, job: Job) -> None:
-        """Those who did not leave: others take their places."""
+        """Helpers that did not leave are given up: new threads take their places."""
         with self._lock:
             for worker in tuple(self._workers):
                 if worker.job is job:
@@ -306,7 +306,7 @@ class Crew:
         job.lose()
 
     def _share_out(self) -> None:
-        """Gives processors that nobody uses to the jobs with the fewest helpers."""
+        """Gives unused processors to the jobs with the fewest helpers."""
         room = processors.usable() - self.busy()
         while room > 0 and not self.closed:
             wanting = [

@@ -4,8 +4,8 @@ Python runs its signal handlers in the main thread, between two instructions of 
 main thread is inside the core there are none, and KeyboardInterrupt would come when the call is
 over. So the main thread lets a helper thread make its long calls and waits on a lock, which
 signals do interrupt; an exception of a handler then stops the call by moving the engine's epoch.
-Where the code does not look at the epoch, the helper is left alone with a call that nobody wants
-any more, and ends with it: so only what has an end soon is done there (reading a file, a piece).
+Where the code does not look at the epoch, the abandoned call goes on in the helper thread, and both
+end together: so only work that ends soon is done there (reading a file, a piece).
 
 Calls of other threads need nothing of this: no signal handler ever runs there. Running the
 handlers from a callback of the engine inside the main thread looks simpler, but an exception that
@@ -120,7 +120,7 @@ def run(
     """`work(instance)`; in the main thread exceptions of signal handlers end it. `seconds` and
     `token` are for cores with a clock.
 
-    Raises `Interrupted` if somebody else's cancelling has hit this call: then it may be repeated.
+    Raises `Interrupted` if the interrupt was meant for another call: then it may be repeated.
     """
     if not in_main_thread():
         if seconds is None:

@@ -86,8 +86,8 @@ class LimitedTokenizer(CoreTokenizer):
         return self._bounded(work, apart=False, job=job)
 
     def _quick(self, work: Callable[[Instance, bytes, int], Any], data: bytes, flags: int) -> Any:
-        """`_bounded`, written out for most calls: short, in an instance that is there and has been
-        used before, and nobody may cancel them."""
+        """`_bounded`, written out for most calls: short ones without a cancel token, in an idle
+        instance that has been used before."""
         seconds = most = self._deadline
         if seconds is None or most is None or cancel.current() is not None:
             return self._bounded(lambda one: work(one, data, flags), apart=False)

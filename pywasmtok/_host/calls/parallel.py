@@ -181,7 +181,7 @@ class Parallel:
 
 
 def _largest_first(weights: Sequence[int], usual: int) -> list[int]:
-    """What is much larger than usual must not be the last thing that somebody begins with."""
+    """Pieces that are much larger than usual come first: begun last, one would delay the end."""
     return sorted(range(len(weights)), key=lambda number: -(weights[number] // (2 * usual)))
 
 

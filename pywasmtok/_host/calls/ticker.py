@@ -47,8 +47,8 @@ class Ticker:
         self._reset()
 
     def _reset(self) -> None:
-        # Written by whoever begins a call, before looking at `asleep`; the ticker writes `asleep`
-        # before looking at this a last time. So no call begins unseen.
+        # A thread that begins a call writes `used` before it reads `asleep`; the ticker writes
+        # `asleep` before it reads `used` a last time. So the ticker misses no call.
         self.used = False
         self.asleep = True
         self._longest = 0.0

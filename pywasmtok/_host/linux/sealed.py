@@ -1,10 +1,9 @@
-"""A copy of the beginning of a file that nobody can change any more, and its checksum.
+"""An immutable copy of the beginning of a file, and its checksum.
 
-Compiled code is mapped by wasmtime faster than it is copied: only those pages are touched that are
-used. But mapping the file itself would be a promise of everybody who may write to it to leave it
-alone for as long as the process lives: a file that is cut off is a signal that ends the process. So
-its bytes go to a file in memory first, which is sealed. The checksum is that of the very bytes that
-went there.
+Mapping compiled code is faster for wasmtime than copying it: only the pages in use are touched. But
+a mapped file must not change while the process lives: one that is truncated raises SIGBUS, which
+ends the process. So the bytes are first copied to a file in memory, which is then sealed. The
+checksum is taken of the bytes that were copied.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Sealed:
 
     @cached_property
     def data(self) -> mmap.mmap:
-        """In memory of this process. Writing to it changes nobody else's."""
+        """The bytes in memory of this process. Other mappings do not see what is written to it."""
         content = self._content
         if not isinstance(content, int):
             return content

@@ -82,8 +82,8 @@ def settle() -> None:
 
     The thread that makes these calls holds a lock of glibc's while it begins one. A fork at that
     moment leaves the lock locked in the child, which then waits for it for ever as it makes timers
-    of its own. Signals of timers come in order: when that of one more timer has been served, and
-    the timer could be deleted, which takes the lock, nobody has it.
+    of its own. Signals of timers come in order. So this makes one more timer, waits for its signal
+    and deletes it, which takes the lock: after that the lock is free.
     """
     library = _library()
     if library is None:

@@ -88,9 +88,9 @@ class Image:
         """Owns `file`, in which the runs are; without one they are copied out of `parts`."""
         self.layout = layout
         self.size = layout.size
-        # What the file is, for who needs no more than that: its format, how many tokens it has.
+        # Facts of the file that are known without the image: its format, its number of tokens.
         self.about: Mapping[str, Any] = about or {}
-        # Whether it can be found again when nobody in this process has it.
+        # Whether it can be loaded again after this process has dropped it.
         self.kept_on_disk = False
         self._file = file
         self._copies: list[tuple[int, bytes]] = []

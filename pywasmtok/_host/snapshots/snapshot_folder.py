@@ -35,7 +35,7 @@ _KNOWN_SECONDS: Final = 30 * 24 * 3600
 
 # The last use is noted this often, at most.
 _USE_SECONDS: Final = 60
-# Whoever writes has locked its file by then.
+# A writer locks its temporary file within this time; an older file without a lock is abandoned.
 _ABANDONED_SECONDS: Final = 60
 
 _TO_READ: Final = (
@@ -83,7 +83,7 @@ class Folder:
 
     def publish(self, file: int, name: str, key: str) -> None:
         """In one step, so that no reader ever sees half of it. Of several, the last one stays."""
-        # Nobody shall change it by mistake: it is mapped into other processes.
+        # Read-only, against changes by mistake: other processes map it.
         os.chmod(name, 0o400)
         os.replace(name, self.snapshot(key))
         self.note_verified(key, os.fstat(file))
@@ -201,8 +201,8 @@ class Folder:
 
 
 def _identity(state: os.stat_result) -> bytes:
-    """Other bytes in the file, or another file, have another one: whoever writes moves its times,
-    and what a crash or a worn disk did shows after the machine was started anew."""
+    """What identifies a file and its content. A write changes its times. A boot changes `_boot()`:
+    so a file is checked again after a crash."""
     return json.dumps([
         state.st_dev,
         state.st_ino,

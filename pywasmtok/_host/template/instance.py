@@ -96,7 +96,7 @@ class TemplateInstance(GuestMemory):
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
         self._store = store
-        # There from the first call on that somebody may cancel.
+        # Made by the first call that has a cancel token.
         self._watch: cancel.Watch | None = None
         self._calls = Calls(store, instance)
         self._trap = self._calls.trap
@@ -309,7 +309,7 @@ class TemplateInstance(GuestMemory):
         return function
 
     def _failure(self, failed: int | None) -> Exception:
-        """What to raise after a trap. Whoever gets it has to drop this instance."""
+        """What to raise after a trap. The caller must drop this instance."""
         if failed is not None:
             return self._ended(self._calls.error_text(failed))
         code = self._calls.take_trap()
@@ -324,7 +324,7 @@ class TemplateInstance(GuestMemory):
         return trapped(code.name if code is not None else "a trap", text)
 
     def _ended(self, said: str) -> Exception:
-        """An error in place of a trap: the watch has ended the call, or nobody knows."""
+        """The error of a call that failed without a trap: ended by the watch, or cause unknown."""
         if self._watch is None or not self._watch.ended:
             return trapped("an error", said)
         token = cancel.current()

@@ -34,7 +34,7 @@ class TemplatePool:
     ) -> None:
         self._made = made
         self._stack = stack
-        # Those of somebody else than the program may be there to make it fault.
+        # A tenant's template may be written to make the guest fault: its code has checks.
         self.core = open_template_core(stack, checked=made is not None)
         self._until_look, self._faulthandler = 0, faulthandler_enabled()
         self._memory = memory

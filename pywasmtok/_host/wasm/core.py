@@ -89,7 +89,7 @@ class Core:
 
     @property
     def usable(self) -> bool:
-        """Whether somebody looks after its faults."""
+        """Whether faults of its guests become traps."""
         return not (self.by_handlers and trap_handlers.lost())
 
     @property
