@@ -44,8 +44,8 @@ PROBES: Final = frozenset({"/health", "/ready", "/metrics"})
 
 
 LATE_SECONDS: Final = 0.1
-"""What an address waits for its answer that has shown too many wrong keys. Each refusal is work on
-the event loop, and whoever guesses asks again as soon as there is one."""
+"""How long an address that has sent too many wrong keys waits for each answer. A refusal is work on
+the event loop, and a client that guesses keys sends the next one as soon as it is refused."""
 
 
 def create_app(service: Any, routes: Sequence[BaseRoute] | None = None) -> App:

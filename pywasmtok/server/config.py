@@ -45,7 +45,7 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Of the process, whoever asks; what each tenant may is in its own limits."""
+    """Bounds of the process, for all callers together; each tenant has limits of its own."""
 
     threads: int = 0
     """Calls into sandboxes at the same time; 0: twice the processors."""
@@ -169,7 +169,7 @@ def read_config(path: str | Path | None, flags: dict[str, Any] | None = None) ->
     choose_encoder(config.encoder)
     if not config.needs_keys and not is_loopback(config.listen.host):
         raise InvalidArgument(
-            f"identity = false on {config.listen.host}: anybody could use this server",
+            f"identity = false on {config.listen.host}: any client could use this server",
             hint="without keys it listens on 127.0.0.1 or ::1 only",
         )
     return config

@@ -33,7 +33,7 @@ PUBLIC = "public"
 """The owner of the operator's own tokenizers, which every tenant may use and none may change."""
 
 LOCAL = "local"
-"""Whoever asks while identity is off."""
+"""The tenant of all requests while identity is off."""
 
 
 # Records: what survives a restart.
@@ -46,7 +46,7 @@ class KeyRecord:
     hash: str
     """SHA-256 of the key, hexadecimal. Keys have 256 random bits, so nothing slower is needed."""
     tenant: str | None
-    """None: an admin's key, which is nobody's tenant."""
+    """None: an admin's key, which belongs to no tenant."""
     created: float
     expires: float | None = None
     """Seconds since 1970: a key that was rotated stays good until then."""
@@ -91,7 +91,7 @@ class Store(Protocol):
     def tenants(self) -> list[TenantRecord]: ...
     def put_tenant(self, record: TenantRecord) -> None: ...
     def remove_tenant(self, name: str) -> None:
-        """With its keys, aliases, tokenizers, usage, and files that nobody else has."""
+        """With its keys, aliases, tokenizers, usage, and files that no other tenant has."""
         ...
 
     def keys(self) -> list[KeyRecord]: ...
@@ -112,8 +112,8 @@ class Store(Protocol):
         most_bytes: int | None = None,
         most: int | None = None,
     ) -> None:
-        """The file first, then the record and the alias in one transaction: whoever sees the record
-        finds the file. What the tenant stores is counted in that transaction: `StorageFull`."""
+        """The file first, then the record and the alias in one transaction: a reader that sees the
+        record finds the file. The transaction counts the tenant's bytes, too: `StorageFull`."""
         ...
 
     def remove_tokenizer(self, tenant: str, digest: str) -> None: ...
@@ -139,7 +139,7 @@ class Store(Protocol):
         ...
 
     def listen(self, told: Callable[[], None]) -> None:
-        """Called after each change that was made through this object, by whoever made it."""
+        """`told` is called after each change that is made through this object, in its thread."""
         ...
 
     def close(self) -> None: ...
@@ -150,7 +150,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as its key says."""
+    """The identity behind a request, as its key states it."""
 
     tenant: str
     admin: bool = False

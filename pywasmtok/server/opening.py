@@ -41,7 +41,7 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
         store = open_store(config.storage.path)
         undo.callback(store.close)
         if config.identity is None and not config.needs_keys and store.keys():
-            # Keys were handed out: without them nobody uses this store.
+            # The store has keys, so requests need one.
             config = msgspec.structs.replace(config, identity=True)
         pool = TenantPool(
             snapshots_of(config), max_memory=bounds.memory, idle_seconds=bounds.idle_seconds

@@ -54,7 +54,7 @@ _UPKEEP_SECONDS: Final = 5.0
 # Names whose meaning is remembered; it is soon found again.
 _MOST_FOUND: Final = 8192
 
-# Of the operator's own files, which are read before anybody asks for them.
+# Of the operator's own files, which are read before the first request for them.
 _PUBLIC_LIMITS: Final = {
     "calls": {
         "deadline": None,
@@ -130,8 +130,8 @@ class Service:
         return Served(called, info.digest, tenant, tenant.live(info.digest), info)
 
     def has_news(self) -> bool:
-        """Whether another process has changed the records and this one had not seen it. To be asked
-        before somebody is refused: the answer to an upload may have come from the other one."""
+        """Whether another process has changed the records since this one last read them. Called
+        before a refusal: an upload may have been answered by the other process."""
         if not self._is_shared:
             return False
         before = self._catalog.view
@@ -293,8 +293,8 @@ class Service:
         options: Mapping[str, Any],
         encoder: str = "auto",
     ) -> None:
-        """A tokenizer of the operator's, for all. Of one that is known already, nothing is read
-        but its snapshot; without a snapshot it is made now, before somebody has to wait for it.
+        """A tokenizer of the operator's, for all tenants. Of one that is known already, only its
+        snapshot is read; without a snapshot it is made now, before the first request for it.
         `encoder`: as `choose_encoder` answers. HuggingFace serves it under another digest."""
         check_alias(alias)
         by_hf = partial(self._publish, alias, data, {**options, "encoder": "hf"})
@@ -381,7 +381,7 @@ class Service:
         for name, record in new.tenants.items():
             before = old.tenants.get(name)
             if before is not None and before.created != record.created:
-                # Removed, and somebody else has the name now: both since we last looked.
+                # Since the last look the tenant was removed, and another was made by its name.
                 self._remove_tenant(name)
                 before = None
             if before is None:

@@ -46,6 +46,6 @@ def _headers(digest: str | None) -> dict[str, str] | None:
 
 
 def wants_octets(request: Request) -> bool:
-    """Whether bytes are what is asked for; whoever names JSON, too, gets JSON."""
+    """Whether `accept` names bytes and not JSON: a request that names both gets JSON."""
     accept = request.headers.get("accept", "")
     return OCTETS in accept and "application/json" not in accept

@@ -17,7 +17,7 @@ __all__ = ["document"]
 
 _TEMPLATE: Final = "#/components/schemas/{name}"
 
-# What any operation can answer with, whoever asks.
+# Statuses that any operation can answer with.
 _ALWAYS: Final = (400, 401, 500)
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")

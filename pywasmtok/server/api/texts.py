@@ -68,7 +68,7 @@ _PIECE: Final = 64 << 10
 
 
 def served_by(request: Request, service: ServiceLike) -> Served:
-    """The tokenizer of the path, for whoever asks."""
+    """The tokenizer of the path, for the request's caller."""
     served = service.find(request.state.caller, request.path_params["name"])
     return served
 

@@ -1,8 +1,8 @@
 """HTTP/1.1 with bounds that uvicorn does not have, and the options that uvicorn is run with.
 
 uvicorn's protocol on httptools waits for ever for the head of a request, keeps any number of
-headers of any length, queues as many pipelined requests as arrive, and waits for ever for a caller
-who does not read. Here each of these ends.
+headers of any length, queues as many pipelined requests as arrive, and waits for ever for a client
+that does not read. Here each of these has a bound.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _HEADERS: Final = 128
 _URL_BYTES: Final = 8 << 10
 _PIPELINED: Final = 32
 _LINGER_SECONDS: Final = 2.0
-"""For the rest of a body that nobody will read: closing at once would take the answer away from a
-caller who is still sending."""
+"""For receiving the rest of a body that is not needed: closing at once would lose the answer to a
+client that is still sending."""
 _LINGER_STEP_SECONDS: Final = 0.02
-"""Between two pieces of it, so that others do not wait for what is thrown away."""
+"""Between two pieces of it, so that discarded bytes do not delay other connections."""
 
 _REASONS: Final = {
     400: "Bad Request",

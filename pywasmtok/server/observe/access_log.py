@@ -3,8 +3,8 @@
 No line holds a text, a path, a header or a name that a caller chose, so there is nothing to inject
 and nothing to leak. A tenant is an id there, the same as in the metrics; so is its key.
 
-Lines are made and written by a thread of their own: a pipe that nobody reads would stop the event
-loop. What it cannot take is counted and dropped, and the server's end waits for it only so long.
+A thread of its own formats and writes the lines: a pipe without a reader would block the event
+loop. Lines that it cannot write are counted and dropped. The server's end waits a bounded time.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class AccessLog:
             self._filled.set()
 
     def close(self, seconds: float = _LAST_SECONDS) -> None:
-        """Writes what waits, if somebody takes it."""
+        """Writes the waiting lines, if the output accepts them in time."""
         self._stopped.set()
         self._filled.set()
         self._thread.join(seconds)
@@ -122,7 +122,7 @@ class AccessLog:
         try:
             self._write_all(self._encode(lines))
         except (OSError, ValueError):
-            # Nobody reads it, the disk is full, or it was closed: the server goes on.
+            # The pipe has no reader, the disk is full, or the file was closed: the server goes on.
             self.dropped += len(lines)
 
     def _write_all(self, data: bytes) -> None:

@@ -144,7 +144,7 @@ class ServerMetrics:
             self._errors.add((error.kind,))
 
     def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
-        """`pywasmtok_server_<name>`: asked for when somebody scrapes."""
+        """`pywasmtok_server_<name>`: `value` is called at each scrape."""
         self._gauges[name] = (about, value)
 
     def label(self, tenant: str) -> str:
@@ -157,7 +157,7 @@ class ServerMetrics:
         return known
 
     def hash(self, tenant: str) -> str:
-        """Who has the secret of the store can tell which name it is; nobody else can."""
+        """A keyed hash: only with the store's secret can a name be matched to its label."""
         digest = hashlib.blake2s(tenant.encode(), key=self._secret[:32], digest_size=6)
         return "t" + digest.hexdigest()
 

@@ -26,9 +26,9 @@ T = TypeVar("T")
 # Decoding more than this takes longer than a change of threads.
 _LARGE: Final = 256 << 10
 
-# One at a time: several of them would hand each other the turns that the event loop waits for. Of
-# the loop's priority: whoever reads JSON keeps the interpreter to itself for a while, also while
-# somebody else has been given the processor, and the loop would wait for that, too.
+# One thread: several would pass the GIL to each other while the event loop waits for it. It has the
+# loop's priority: a thread holds the GIL while it decodes JSON, even when the system has taken its
+# processor away, and the loop would wait for a slower thread so much longer.
 _apart: Final = ThreadPoolExecutor(1, "pywasmtok-bodies")
 
 
@@ -145,7 +145,7 @@ async def _received(
             while True:
                 message: Any = await receive()
                 if message["type"] != "http.request":
-                    raise Cancelled("whoever asked has left")
+                    raise Cancelled("the client has disconnected")
                 part = message.get("body", b"")
                 if part:
                     size += len(part)

@@ -1,9 +1,8 @@
 """Short requests, answered in the step that has read them, as bytes, without anything of ASGI.
 
-What an application is given for each request (a scope, a task, functions to wait for, events) costs
-more than encoding a short text. `Straight` says which requests can do without, and reads them. What
-it does not read, and every call that would have to wait, goes the ordinary way as if nobody had
-looked.
+What ASGI makes for each request (a scope, a task, awaitable functions, events) costs more than
+encoding a short text. `Straight` selects the requests that need none of this, and reads them. All
+other requests, and every call that would have to wait, go through the application unchanged.
 """
 
 from __future__ import annotations

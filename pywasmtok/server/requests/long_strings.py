@@ -36,7 +36,7 @@ class Taken(NamedTuple):
     rest: bytes
     """The JSON with a short string in the place of each long one."""
     marker: str
-    """What those begin with; behind it is a number. Nobody could know it before."""
+    """The prefix of those, followed by a number. It is random, so no request can contain it."""
     spans: list[tuple[int, int]]
     """Where the long ones are, without their quotes."""
 

@@ -1,8 +1,8 @@
-"""The way of short requests: no router, no timers, no objects of a framework in between.
+"""The reader of short requests: no router, no timers, no objects of a framework in between.
 
-It is for requests that are complete when they are looked at, small, of few headers that all mean
-what they nearly always mean, and right. Everything else goes the ordinary way, as if nobody had
-looked: up to the call into the sandbox nothing here has an effect. Both ways answer alike.
+It takes small requests that are complete on arrival and valid, with common headers that have their
+usual meaning. All other requests go through the application unchanged: before the call into the
+sandbox this reader has no side effect. Both give the same answers.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Straight:
         return Screened(_named_reader(named, caller, name), caller, traced)
 
     def _is_off(self) -> bool:
-        # Somebody may want to see each step.
+        # With OpenTelemetry loaded, requests go through the application, where spans are made.
         return self._lifecycle.draining or "opentelemetry.trace" in sys.modules
 
     def still_good(self, screened: Screened) -> bool:
@@ -174,7 +174,7 @@ class Straight:
         return caller, form, trace.read(said.get(b"traceparent"))
 
     def _caller(self, said: dict[bytes, bytes]) -> Caller | None:
-        """Only where nothing speaks against it; who is refused is refused elsewhere."""
+        """The caller, where its key is valid; None: the application decides, and refuses."""
         if not self._needs_keys:
             host = said.get(b"host")
             is_ours = host is not None and names_this_machine(host.decode("latin-1"))
@@ -225,10 +225,10 @@ def _named_reader(way: NamedWay, caller: Caller, name: str) -> Callable[[bytes],
 
 
 def strings_of(body: bytes) -> int:
-    """How many strings are in JSON, keys too; -1: that is not seen at once.
+    """How many strings are in JSON, keys too; -1: a simple count cannot tell.
 
-    Who reads an object and knows as many has seen all of it: no key came twice, and nothing was
-    passed over.
+    A reader that finds the same number in the decoded object has read all of it: no key came twice,
+    and no field was skipped.
     """
     quotes = body.count(b'"')
     if b"\\" in body:

@@ -1,13 +1,12 @@
-"""Calls into sandboxes, off the event loop, in fair turns.
+"""Calls into sandboxes, off the event loop, scheduled fairly between tenants.
 
-A fixed number of threads makes the calls; `turns` says which is next. Half of them make the long
-calls only, at a lower priority than the others, which make the short ones only. A call that is
-known to take no time worth mentioning may run on the event loop instead, when nobody waits: handing
-it to a thread and back would cost more than the call itself.
+A fixed number of threads makes the calls; `queues` chooses the next one. Half of the threads make
+long calls only, at a lower priority; the others make short calls only. A very short call may run on
+the event loop instead while no other call waits: handing it to a thread and back would cost more
+than the call itself.
 
-A call that should be short, and that may be begun again, is taken for short until it has been seen
-to be long: it has little time among the short ones, and another turn among the long ones if that
-was not enough. What else is unknown is taken for long.
+A call of unknown length that can be repeated starts among the short ones, with a short deadline. If
+that is not enough, it runs again among the long ones. Other calls of unknown length count as long.
 
     await work.run(tenant, cost, call)      TooManyRequests, Overloaded: nothing has been done
 
@@ -50,7 +49,7 @@ T = TypeVar("T")
 # a short call may take many times what it takes alone.
 TRIAL_SECONDS: Final = 0.1
 
-# The longest advice to whoever is refused.
+# Bounds of `retry_after` in a refusal, in seconds.
 _MOST_RETRY: Final = 30.0
 _LEAST_RETRY: Final = 0.05
 
@@ -107,7 +106,7 @@ class _Call:
             error = raised
             _let_go(raised)
         took = thread_time() - began
-        # A loop that was closed meanwhile has nobody who waits.
+        # If the loop was closed meanwhile, no task waits for the result.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self._deliver, result, error)
         # It knows this frame, too: together they would stay until garbage is collected.
@@ -365,16 +364,16 @@ class ThreadWork:
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Of what the frames of a failed call hold: its instance above all. Whoever keeps the error in
-    one of its own frames makes a ring of it, so what it holds would be freed at some later time by
-    whichever thread allocates, and that is mostly the event loop. Unmapping takes milliseconds."""
+    """Clears the frames of a failed call, which hold its instance above all. An error that a frame
+    of its traceback refers to is a reference cycle. The garbage collector would free the instance
+    later, mostly on the event loop, and unmapping it takes milliseconds."""
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__context__
 
 
-# An error that its own traceback leads to would stay until garbage is collected: so nobody who
-# raises one of these has a name for it.
+# An error that a frame of its own traceback refers to is freed by the garbage collector only: so no
+# function that raises one of these keeps it in a variable.
 
 
 def _too_many(waiting: int, most: int, seconds: float) -> TooManyRequests:

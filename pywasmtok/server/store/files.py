@@ -25,7 +25,7 @@ from ..names import is_digest
 __all__ = ["Damaged", "Files"]
 
 _NEW: Final = ".new-"
-# Whoever writes has locked its file by then.
+# A writer locks its temporary file within this time; an older file without a lock is abandoned.
 _ABANDONED_SECONDS: Final = 60
 
 _TO_READ: Final = (
@@ -136,14 +136,14 @@ class Files:
             os.close(file)
 
     def put_aside(self, digest: str) -> None:
-        """Only while nobody else may publish it."""
+        """Moves a damaged file to another folder. No other writer may publish it meanwhile."""
         self.damaged.mkdir(mode=0o700, exist_ok=True)
         aside = self.damaged / f"{digest}.{time.time_ns()}"
         os.replace(self.folder / digest, aside)
         _log.error("store: %s had other bytes than were stored; it is now %s", digest, aside)
 
     def remove(self, digest: str) -> None:
-        """Whoever has it open keeps it."""
+        """Readers that have the file open can go on reading it."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.folder / digest)
 

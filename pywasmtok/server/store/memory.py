@@ -178,7 +178,7 @@ class MemoryStore(Changes):
 
     def add_usage(self, tenant: str, usage: Usage) -> None:
         with self._lock:
-            # Of a tenant that was removed meanwhile, nobody asks any more.
+            # The usage of a tenant that was removed meanwhile is dropped.
             if tenant == PUBLIC or tenant in self._tenants:
                 self._usage[tenant] = added(self._usage.get(tenant, Usage()), usage)
 

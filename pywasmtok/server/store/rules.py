@@ -1,4 +1,4 @@
-"""What both stores answer alike: sums, refusals, and who is told of a change."""
+"""What both stores share: sums, refusals, and the listeners of changes."""
 
 from __future__ import annotations
 

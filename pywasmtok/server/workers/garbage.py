@@ -1,11 +1,11 @@
 """When garbage is collected: from time to time, a little at once, by the event loop.
 
-Python collects whenever so many objects were made, in whichever thread makes the next one.
-Strangers decide how often, by what they send; and a thread that has stepped back behind all others
-keeps the interpreter for as long as it is not let on. So here nothing is collected but by this
-clock: young objects some times a second, all of them when nobody asks, or once in a while.
+Python collects after a number of allocations, in the thread that makes the next one. So requests
+decide how often; and a thread of low priority can hold the GIL for long while it collects. Here the
+event loop collects on a clock instead: young objects some times a second, and all objects when the
+server is idle, or once in a while.
 
-Nearly nothing is found: what requests leave behind is freed at once, but for rings of objects.
+Nearly nothing is found: what requests leave behind is freed at once, but for reference cycles.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The protocol that hands a connection over to the other kind of process, if the next request on it
 belongs there.
 
-The head decides, so what was read until it is complete is kept. Only between two requests, with
-nothing on its way out, can a connection go: what a client sends ahead without waiting for answers
-is served where it is.
+The head decides, so the bytes that were read up to its end are kept. A connection can go only
+between two requests, with no response being sent: pipelined requests are served where they are.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LaneHttp"]
 
-# With the long ones, before it may go back: who sends both kinds in turns, or is remembered there
-# and not here, does not go to and fro with each request.
+# How long a connection stays with the process of long requests before it may go back. So a client
+# that alternates between both kinds, or is marked in one process only, does not move each time.
 _STAYS_SECONDS: Final = 1.0
 
 
@@ -120,7 +119,7 @@ class LaneHttp(DirectHttp):
             super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:
-        # Whoever has it next reads the same.
+        # The next process reads the same bytes, and answers.
         if not self._goes:
             super().send_400_response(msg)
 
@@ -130,7 +129,7 @@ class LaneHttp(DirectHttp):
         transport = self.transport
         if transport.is_closing():
             return
-        # Before it is anybody else's, nothing more may be read here.
+        # From here on only the next process may read from the connection.
         transport.pause_reading()
         descriptor = transport.get_extra_info("socket").fileno()
         if self.lane.send(descriptor, data):

@@ -1,9 +1,9 @@
 """How open connections go from one process of a server to another.
 
 A connection is handed over between two requests, with what was already read of the next one: its
-descriptor and these bytes are one message on a socket that the processes share. Whoever reads it
-goes on as if the client had connected there. Messages that do not fit in are kept and sent later;
-if too many are kept, who asks is told to serve the request itself.
+descriptor and these bytes are one message on a socket that the processes share. The process that
+reads the message serves the connection from then on. Messages that do not fit in are kept and sent
+later; if too many are kept, `send` refuses, and its caller serves the request itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whose calls have lately been long.
+"""Tenants whose calls have lately been long.
 
-Long once is long again: who has sent a pattern or a template that spins will send it again. So it
-is remembered, for ten seconds at first and up to ten minutes in the end, and forgotten as long
-after that as it was remembered.
+A tenant whose pattern or template took long will probably send it again. So the tenant is marked,
+at first for ten seconds. A mark that follows another within the length of that one is longer, up to
+ten minutes.
 """
 
 from __future__ import annotations

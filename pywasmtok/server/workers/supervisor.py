@@ -105,7 +105,7 @@ def _bind(config: Config) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":
-            # A server that was just stopped leaves connections behind, which mean nobody any more.
+            # A server that was just stopped leaves closed connections behind, which hold the port.
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((listen.host, listen.port))
         made.listen(2048)

@@ -66,7 +66,7 @@ class _Connection:
         self._moved = 0.0
 
     async def serve(self) -> None:
-        # Who asks for a tokenizer that there is not is told before the connection stands.
+        # An unknown tokenizer is refused before the connection is accepted.
         self._service.find(self._caller, self._name)
         await self._socket.accept()
         self._moved = _now()
@@ -86,7 +86,7 @@ class _Connection:
             if not work.cancelled():
                 work.result()
         finally:
-            # Before anything is awaited, which whoever cancels this may not allow.
+            # Before the first `await`: a second cancellation may arrive there.
             self._desk.leave(self._caller, len(self._streams))
             self._streams.clear()
             for task in (work, *beside):
@@ -94,13 +94,13 @@ class _Connection:
             await asyncio.wait([work, *beside])
 
     def _broken(self, done: asyncio.Task[None], work: asyncio.Task[None]) -> None:
-        """What stands beside the work never fails; if it does, nobody would see how it ends."""
+        """Ends the connection if a task beside the work fails: its error would be lost."""
         if not done.cancelled() and (error := done.exception()) is not None:
             self._failed = error
             work.cancel()
 
     async def _read(self, work: asyncio.Task[None]) -> None:
-        """Until the client leaves: then nobody waits for what is being worked on."""
+        """Reads until the client disconnects, and then cancels the work."""
         most, rate = self._bounds.message_bytes, self._bounds.messages_per_second
         allowed, at = float(rate), _now()
         while True:
