@@ -283,7 +283,7 @@ def _on_one_screen(info: TokenizerInfo) -> dict[str, Any]:
         "chosen": info.chosen,
         "passed over": info.passed_over,
         "beside it": info.sidecars,
-        "served by": ", ".join(serves) or "nobody here",
+        "served by": ", ".join(serves) or "no backend here",
         "because of": why,
         "model": ", ".join(filter(None, model)) if steps else None,
         "vocabulary": _vocabulary(steps),

@@ -154,7 +154,7 @@ def named_source(given: str) -> tuple[str, str]:
 
 
 def _say(address: str, config: Config) -> None:
-    """For people; where nobody reads it, nothing waits."""
+    """A line for people; scripts use `_say_json`."""
     keys = "keys are needed" if config.needs_keys else "no keys are needed on this machine"
     print(f"pywasmtok serves at {address} ({keys})", flush=True)
 

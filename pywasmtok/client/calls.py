@@ -38,7 +38,7 @@ _COUNT: Final = struct.Struct("<I")
 
 
 class RemoteText:
-    """The source of the details of ids that a server made: asked for when somebody looks."""
+    """The source of the details of ids that a server made, fetched on first access."""
 
     __slots__ = ("_calls", "_fetch", "_special")
     name = "remote"

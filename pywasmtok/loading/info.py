@@ -33,11 +33,11 @@ class TokenizerInfo:
     sha256: str | None
     """Of the bytes that were read; of a GGUF file these end before the tensors."""
     encoder: str | None
-    """Who would encode: `core`, `hf`, `mock`; None: nobody here."""
+    """The backend that would encode: `core`, `hf`, `mock`; None: none here."""
     falls_back: str | None = None
     """What the core lacks for this file, such as `normalizer:Precompiled`."""
     decoder: str | None = None
-    """Who would decode by default."""
+    """The backend that would decode by default."""
     decoder_reason: str | None = None
     """Why it is not HuggingFace."""
     chosen: str | None = None

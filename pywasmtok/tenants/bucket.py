@@ -88,5 +88,5 @@ class Bucket:
         return error
 
 
-# Longer than anybody waits, and still a number that a header can say.
+# Seconds that stand for ever, small enough for a header.
 _FOREVER = 86_400.0

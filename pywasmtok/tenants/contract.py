@@ -73,8 +73,8 @@ class TenantLike(Protocol):
         ...
 
     def tokenizer(self, digest: str) -> Tokenizer:
-        """With the tenant's limits on each call, in instances that nobody else ever has. Made anew
-        where it was evicted. UnknownTokenizer: the tenant has none such."""
+        """With the tenant's limits on each call, in instances that no other tenant ever uses. Made
+        anew if it was evicted. UnknownTokenizer: the tenant has none such."""
         ...
 
     def live(self, digest: str) -> Tokenizer | None:

@@ -15,7 +15,7 @@ __all__ = ["KeptFile", "MemoryFiles"]
 
 
 class MemoryFiles:
-    """Files of a tenant that nobody keeps elsewhere."""
+    """Files of a tenant that are kept in memory only."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[bytes | LazyFile, Mapping[str, Any]]] = {}

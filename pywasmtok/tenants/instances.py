@@ -65,7 +65,7 @@ class Instances:
         return len(self._made)
 
     def alive(self) -> list[Any]:
-        """All of them. Whoever holds one keeps it from going."""
+        """All of them. The list keeps them alive."""
         with self._lock:
             return list(self._made)
 

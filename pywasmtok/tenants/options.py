@@ -54,7 +54,7 @@ class Reading:
             self.text = json.dumps(said, sort_keys=True, allow_nan=False) if said else ""
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArgument(f"options of a file must be plain data: {error}") from None
-        # Now nobody else has them, and tuples are lists.
+        # A copy that the caller cannot change, in which tuples are lists.
         self.options: dict[str, Any] = json.loads(self.text) if said else {}
         readers = {name: self.options[name] for name in _FOR_READERS if name in self.options}
         self._request = Request(**readers).checked()

@@ -23,7 +23,7 @@ __all__ = ["TenantPool"]
 # Of the memory maps that a process may have, tenants get so much.
 _SHARE_OF_MAPS = 0.75
 
-# Whoever makes many tokenizers and never calls `evict` is kept within bounds so often.
+# After so many new tokenizers the pool evicts by itself, for programs that never call `evict`.
 _MAKINGS_BETWEEN = 64
 
 
@@ -143,7 +143,7 @@ class TenantPool:
     # For tenants.
 
     def before_making(self) -> None:
-        """Now and then somebody has to look, where no program does."""
+        """Evicts now and then, for programs that never call `evict`."""
         self._makings += 1
         if self._makings % _MAKINGS_BETWEEN == 0:
             self.evict()

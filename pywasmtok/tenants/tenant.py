@@ -41,7 +41,7 @@ __all__ = ["Tenant", "typed"]
 # Templates that its renderer keeps compiled, and its memory: each is at most 256 KiB of text.
 _KEPT_TEMPLATES = 16
 
-# Of a name that somebody made up.
+# Characters of an unknown name that an error shows.
 _SHOWN = 80
 
 # Errors that say that a call was ended, and not that it was wrong.
@@ -174,8 +174,8 @@ class Tenant:
             self._let_go(entry)
 
     def tokenizer(self, digest: str) -> Tokenizer:
-        """With the tenant's limits on each call, in instances that nobody else ever has. Made anew
-        where it was evicted. UnknownTokenizer: the tenant has none such."""
+        """With the tenant's limits on each call, in instances that no other tenant ever uses. Made
+        anew if it was evicted. UnknownTokenizer: the tenant has none such."""
         return self.live(digest) or self._tokenizer(self._entry(digest))
 
     def live(self, digest: str) -> Tokenizer | None:
@@ -204,7 +204,7 @@ class Tenant:
             self.ended(cost, error=failed)
 
     def admit(self, cost: int) -> None:
-        """`admitted` in two halves, for who has no time for a block: `ended` has to follow."""
+        """`admitted` in two halves, faster than a context manager: `ended` has to follow."""
         self.last_use = self._clock()
         try:
             self.bucket.take(cost)
@@ -245,7 +245,7 @@ class Tenant:
 
     @contextmanager
     def turn(self, cost: int) -> Iterator[None]:
-        """Both, for who has no schedule of its own: a call over so many bytes, and its time."""
+        """`entered` and `admitted` together, for a call over so many bytes; notes its time."""
         with self.entered(), self.admitted(cost):
             began = time.perf_counter()
             try:
@@ -443,7 +443,7 @@ def _unknown(digest: object) -> UnknownTokenizer:
 
 
 def typed(error: TokenizerError) -> TokenizerError:
-    """Address space and memory maps are the process's, and nobody's fault."""
+    """Lack of address space or memory maps concerns the process: it becomes `Overloaded`."""
     if isinstance(error, HostError) and error.feature == "address-space":
         return Overloaded(error.message, hint=error.hint)
     return error

@@ -1,4 +1,4 @@
-"""What `encode` answers: ids in one flat buffer, and details made when somebody asks."""
+"""What `encode` answers: ids in one flat buffer, and details that are made on first access."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Details(NamedTuple):
 
 
 class DetailSource(Protocol):
-    """Whoever made the ids of an encoding and can say more about them."""
+    """The backend that made the ids of an encoding, and that can make their details."""
 
     @property
     def name(self) -> str: ...

@@ -39,8 +39,8 @@ class Limits:
     """What passes one is a `LimitExceeded`, which says the `.limit` and what was `.asked`.
 
     Those of a file have defaults far above every real one, and are checked before anything is
-    allocated. Those of a call are off (None) until somebody sets them. The memory of the core's
-    sandbox is a bound of its own, whatever these say. docs/limits.md is the guide.
+    allocated. Those of a call are off (None) by default. The memory of the core's sandbox has a
+    bound of its own, whatever these say. docs/limits.md is the guide.
     """
 
     metadata: int = 256 << 20

@@ -14,8 +14,8 @@ __all__ = ["list_of"]
 _SIGNED_BYTES = 1024
 _SHARED_BYTES = 2048
 
-# Who has listed so many ids goes on listing. Keeping an integer takes as long as listing eight,
-# each of which takes less than half as long afterwards.
+# A process that has listed so many ids keeps integers from then on. Keeping an integer costs as
+# much as listing eight; each later use costs less than half.
 _MANY_IDS = 1 << 17
 
 _listed = 0

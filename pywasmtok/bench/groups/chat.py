@@ -86,7 +86,7 @@ def _templates(setup: Setup) -> dict[str, str]:
 
 
 def _compile(bench: Bench, found: Sequence[ChatLibrary], name: str, source: str) -> Iterator[Row]:
-    """Each source has a comment of its own behind it, so nobody has seen it."""
+    """Each source ends with a comment of its own, so no library has compiled it before."""
     made = {one.name: one.compile for one in found if one.compile is not None}
     field, notes = _tried(made, source)
     turns = [

@@ -83,7 +83,7 @@ class LazyFile:
         return self._digest
 
     def believe(self, digest: str) -> None:
-        """Takes the word of somebody who hashed this very file; its bytes have to agree."""
+        """Takes a digest of this file that was computed before. Reading checks the bytes by it."""
         self._digest = digest
 
     def __reduce__(self) -> Any:

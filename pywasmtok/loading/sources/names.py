@@ -89,7 +89,7 @@ def _of_the_user(request: Request) -> list[Table]:
         try:
             found.append(_read_table(project))
         except TokenizerError:
-            # A file of somebody's own, which need not be about this at all.
+            # Another program may use a file of this name: it is ignored.
             return found
     return found
 
