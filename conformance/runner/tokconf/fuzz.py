@@ -1,8 +1,8 @@
 """Differential fuzzing: two adapters, one tokenizer, the smallest text on which they differ.
 
-Texts are lists of atoms that have broken tokenizers before. Hypothesis invents and shrinks them;
-the adapters may be written in any language. What is found becomes a case of the area `regressions`
-at level `may`: it waits there until somebody has judged who is right.
+Texts are lists of atoms that have broken tokenizers before. Hypothesis makes and shrinks them; the
+adapters may be written in any language. A difference becomes a case of the area `regressions` at
+level `may`, until a maintainer has judged which answer is right.
 """
 
 from __future__ import annotations

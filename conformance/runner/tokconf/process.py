@@ -59,7 +59,7 @@ class AdapterProcess:
         """The answer, whatever it says. Raises if there is none."""
         self._seq += 1
         line = json.dumps({"seq": self._seq, "op": op, **fields}, ensure_ascii=False) + "\n"
-        # Somebody who does not read must not stop the runner: writing may block.
+        # Writing blocks while the adapter does not read: that must not stop the runner.
         writer = threading.Thread(target=self._write, args=(line.encode(),), daemon=True)
         if len(line) < 16 * 1024:
             self._write(line.encode())

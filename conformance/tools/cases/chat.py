@@ -25,8 +25,8 @@ from ..chat.values import request as line_request
 from ..references import HuggingFace
 from . import Group, slug
 
-# Who finds out is a matter of taste: a name may be looked up early or late, and what is not served
-# is refused anyway.
+# Codes that count as right for each error: a name may be looked up while parsing or rendering, and
+# an implementation may refuse what it does not support.
 REFUSALS = {
     SYNTAX: [SYNTAX, RUN, "unsupported"],
     RUN: [RUN, SYNTAX, "unsupported"],
