@@ -91,7 +91,7 @@ class Log:
         if self._path is None or not (now or time.monotonic() - self._last > PAUSE):
             return
         self._last = time.monotonic()
-        # In one step: whoever reads meanwhile sees the old lines or the new ones.
+        # Replaced atomically: a reader sees the old lines or the new ones.
         beside = self._path.with_name(self._path.name + ".new")
         beside.write_text("".join(json.dumps(line) + "\n" for line in self.lines), "utf-8")
         beside.replace(self._path)

@@ -61,7 +61,7 @@ class State:
 
     def __init__(self) -> None:
         self.allowed: dict[str, list[list[int]]] = {}
-        """By name: the ids that were acknowledged last, and those of which nobody knows."""
+        """By name: the ids that were acknowledged last, and those whose upload has no answer."""
         self.acknowledged: set[str] = set()
 
     def answered(self, name: str, ids: list[int]) -> None:

@@ -51,7 +51,7 @@ def marker(number: int) -> str:
 
 
 def file_of(name: str = "") -> bytes:
-    """A small tokenizer; with a name, of a file that nobody else has."""
+    """A small tokenizer; with a name, of a file that no other tenant has."""
     from pywasmtok.loading.sources import read_source
 
     whole = json.loads(bytes(read_source("builtin:demo").data))
@@ -170,8 +170,8 @@ def crowd(tok: Tokenizer, size: int, word: str) -> None:
 
 
 def found_in_memory(tenant: Tenant, needles: list[bytes], whole: bool = True) -> Iterator[str]:
-    """Not the whole: the pages that an instance has for itself. All others are the image's, which
-    nobody can write to, and which whole searches have seen."""
+    """Not `whole`: only the pages that an instance has for itself. All other pages belong to the
+    image, which is read-only, and which the whole searches have covered."""
     for instance in tenant.instances.alive():
         size = instance.known_size
         ranges = None if whole else own_ranges(instance.base(), size)
@@ -283,7 +283,7 @@ def run(reuses: int, data: bytes | None = None, every: int = 100) -> dict[str, A
             wrong = trial.round(number, thorough=number % every == 0)
             number += 1
     finally:
-        # Whoever runs this in a process of theirs gets the methods back as they were.
+        # A caller in the same process gets the methods back as they were.
         metrics.disable()
         trial.pool.close()
     return {
