@@ -192,7 +192,7 @@ class Each:
             "| beside | right | wrong | p50 ms | p99 ms | most | loop ms/s |",
             "|---|---|---|---|---|---|---|",
         ]
-        parts = [("nothing", self.alone), *self.beside.items(), ("nothing, again", self.alone_after)]
+        parts = [("alone", self.alone), *self.beside.items(), ("alone, again", self.alone_after)]
         rows += [
             f"| {name} | {part.answers} | {part.wrong} | {part.p50:.2f} | {part.p99:.2f} | "
             f"{part.longest:.0f} | {'' if part.loop is None else f'{part.loop:.0f}'} |"
