@@ -173,7 +173,7 @@ class ChatMethods:
 
     @property
     def chat_templates(self) -> ChatTemplates:
-        """The templates, and who states them."""
+        """The templates, and the places that state them."""
         known = self._chat
         if known is None:
             from .templates import ChatTemplates

@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pywasmtok {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    encode = _command(commands, "encode", _encode, "text to ids, tokens and who answered")
+    encode = _command(commands, "encode", _encode, "text to ids, tokens and the backend")
     encode.add_argument("text", nargs="?", help="else --file, else standard input, verbatim")
     encode.add_argument("--file", "-f", metavar="PATH", help="read the text from a file")
     encode.add_argument("--pair", metavar="TEXT", help="a second text, encoded as a pair")

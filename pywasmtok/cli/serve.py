@@ -69,9 +69,9 @@ def _serve_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--encoder",
         choices=ENCODERS,
-        help="who serves these tokenizers: auto: HuggingFace what the core refuses; core: the core"
-        " or an error; hf: HuggingFace; default, fastokens: as DYN_TOKENIZER means them. Without"
-        " it: the configuration, then the environment, then auto. Never of what tenants upload",
+        help="what serves these tokenizers: auto: HuggingFace for what the core refuses; core: the"
+        " core or an error; hf: HuggingFace; default, fastokens: as DYN_TOKENIZER means them."
+        " Without it: the configuration, then the environment, then auto. Never for tenants' files",
     )
     made.add_argument("--workers", type=int, help="processes that serve; default: 1")
     made.add_argument(

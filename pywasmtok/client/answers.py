@@ -35,7 +35,7 @@ class ServedTokenizer:
     chat_template: bool
     aliases: tuple[str, ...]
     public: bool
-    """Whether it is the operator's, and everybody's."""
+    """Whether it is the operator's, and so available to every tenant."""
     created: float
 
     @classmethod

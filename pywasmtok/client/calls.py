@@ -27,7 +27,7 @@ __all__ = ["Fetch", "RemoteText", "TokenizerCalls"]
 
 
 class Fetch(Protocol):
-    """How the details of an encoding are asked for, by who may block."""
+    """Fetches the details of an encoding, in a client that may block."""
 
     def __call__(self, call: Call[T], /) -> T: ...
 

@@ -1,4 +1,4 @@
-"""What a source holds and who would serve it, without keeping a tokenizer."""
+"""What a source holds and which backend would serve it, without keeping a tokenizer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TokenizerInfo:
     chat_templates: Mapping[str, int] = field(default_factory=dict)
     """Name and length in characters of each that counts."""
     chat_template_places: tuple[str, ...] = ()
-    """Who states chat templates: the one that counts, then those that it outranks."""
+    """Places that state chat templates: the one that counts, then those that it outranks."""
     fingerprint: str | None = None
     decoding_fingerprint: str | None = None
     """Those of the tokenizer that this would be; see docs/hashes.md."""

@@ -302,8 +302,8 @@ _PART: Final = 64 << 10
 
 
 class _Sender:
-    """Sees what is sent: the status, how much, and whether anything was. What is large goes in
-    parts, between which it is everybody else's turn."""
+    """Records what is sent: the status, how many bytes, and whether sending has begun. Large bodies
+    are sent in parts, between which the event loop serves other requests."""
 
     __slots__ = ("_exchange", "_send", "begun")
 

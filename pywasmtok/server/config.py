@@ -131,7 +131,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Of tenants without limits of their own: fields of TenantLimits; `calls` is a table."""
 
     def source_of(self, name: str) -> tuple[str, str]:
-        """Where the tokenizer is, and who serves it: its own choice first, then that of all."""
+        """The source of a tokenizer, and its encoder: its own setting, else the common one."""
         said = self.tokenizers[name]
         if isinstance(said, str):
             said = Source(said)

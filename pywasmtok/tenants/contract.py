@@ -1,4 +1,4 @@
-"""What the parts of a tenant promise to those who use them: the server, and programs."""
+"""The interfaces of tenants, for the server and for programs."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class TenantPoolLike(Protocol):
     def remove(self, name: str) -> None: ...
 
     def evict(self) -> int:
-        """Lets go of instances of who was idle for longest, until the pool's memory is within its
-        bound. How many tenants lost theirs."""
+        """Drops the instances of the tenants that were idle for longest, until the pool's memory is
+        within its bound. Returns how many tenants lost theirs."""
         ...
 
     def close(self) -> None: ...

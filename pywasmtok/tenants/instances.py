@@ -28,7 +28,7 @@ class _Made(NamedTuple):
 
 
 class Instances:
-    """Told of each by who makes it; those that are gone count themselves out."""
+    """The instances of a tenant. Code that makes one registers it; a freed one drops out itself."""
 
     def __init__(self, limits: TenantLimits) -> None:
         self.limits = limits

@@ -99,8 +99,9 @@ class TenantPool:
         tenant.evict()
 
     def evict(self) -> int:
-        """Lets go of instances of who was idle for longest, until the pool's memory is within its
-        bound. How many tenants lost theirs. Cheap enough for every few seconds."""
+        """Drops the instances of the tenants that were idle for longest, until the pool's memory is
+        within its bound. Returns how many tenants lost theirs. Cheap enough for every few
+        seconds."""
         now = self._clock()
         idle_first = sorted(self._with_instances(), key=lambda one: one.last_use)
         evicted = 0
@@ -157,8 +158,8 @@ class TenantPool:
             return found
 
     def make_room(self) -> bool:
-        """The system has no more address space or memory maps: half of those who have instances
-        lose them, the longest idle ones. False: there was nothing to be had."""
+        """Called when the system has no more address space or memory maps: half of the tenants with
+        instances lose them, the longest idle ones. False: no tenant had any."""
         having = sorted(self._with_instances(), key=lambda one: one.last_use)
         for tenant in having[: (len(having) + 1) // 2]:
             tenant.evict()

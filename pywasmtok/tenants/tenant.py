@@ -268,8 +268,8 @@ class Tenant:
         return self._instances
 
     def evict(self) -> Left:
-        """Lets go of tokenizers and instances. Who still holds one may use it: each of its calls
-        then has an instance of its own."""
+        """Drops tokenizers and instances. A tokenizer that a program still holds can be used: each
+        of its calls then makes an instance of its own."""
         before = Left(len(self._instances), self._instances.memory)
         for entry in list(self._entries.values()):
             self._let_go(entry)
@@ -397,7 +397,7 @@ class Tenant:
         return info
 
     def _require_room(self, more: int) -> None:
-        """Where the files are kept here. Who keeps them elsewhere counts them there."""
+        """Checks the bounds of files that are kept here. A store elsewhere counts its own."""
         if self._own_files is None:
             return
         limits = self._limits

@@ -1,4 +1,4 @@
-"""`special=`: what the name of a special token in a text is, and to whom."""
+"""`special=`: whether the name of a special token in a text is a token, text or an error."""
 
 from __future__ import annotations
 

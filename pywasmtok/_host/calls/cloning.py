@@ -83,7 +83,7 @@ class ImageSource:
 
     def limited(self, with_clock: bool, memory_cap: int | None) -> ImageSource:
         """The same tables for instances with other bounds."""
-        # Who sets bounds may have strangers in mind.
+        # Bounds suggest untrusted input: so the code has checks.
         checked = self._core.checked()
         return self._on(checked.with_clock() if with_clock else checked, memory_cap)
 

@@ -68,7 +68,7 @@ class Job:
         self.stopped = False
         # Whether it is of the main thread, where signal handlers may end it.
         self.apart = False
-        # Helpers are bound by the deadline of who gives the job.
+        # Helpers have the deadline and the cancel token of the calling thread.
         self._end = deadline.current()
         self._token = cancel.current()
         self.left: SimpleQueue[None] = SimpleQueue()

@@ -100,8 +100,8 @@ _local: Final = _Local()
 
 
 def set_undisturbed(undisturbed: bool) -> bool:
-    """For who knows that no signal handler raises: until what this answers is put back, calls of
-    the main thread are made there. A call to the helper and back costs more than a short call."""
+    """For programs whose signal handlers do not raise: the main thread makes its calls itself until
+    the returned value is set again. A call in the helper thread costs more than a short call."""
     before, _local.undisturbed = _local.undisturbed, undisturbed
     return before
 

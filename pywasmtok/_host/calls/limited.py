@@ -192,7 +192,7 @@ class LimitedTokenizer(CoreTokenizer):
         if job is not None:
             job.inside[instance] = self._pool
             try:
-                # Who stops it sets this first and looks at `inside` then: one of both is seen.
+                # `Job.stop` sets `stopped` before it reads `inside`, so a stop is never missed.
                 if job.stopped:
                     raise Interrupted
                 return instance.interruptible(work, seconds, token)

@@ -96,7 +96,7 @@ class Parallel:
             )
             return answer
 
-        # Whatever is no text has no size, and is found by who encodes it.
+        # A value that is no text counts as empty here; encoding refuses it.
         sizes = [len(text) if isinstance(text, str) else 0 for text in texts]
         total = sum(sizes)
         if total < self.shared:

@@ -121,7 +121,7 @@ class Ticker:
                 return
 
     def _fall_asleep(self) -> bool:
-        """False if a call has begun meanwhile. Under the lock: who starts comes before or after."""
+        """False if a call has begun meanwhile. The lock orders this and the ticker's start."""
         with self._lock:
             self.asleep = True
             if self.used:

@@ -20,7 +20,7 @@ from typing import Final
 # For people who look at what a process has open.
 NAME: Final = "pywasmtok-code"
 
-# What is copied at a time: a processor still has it when its checksum is taken.
+# Copied at a time: small enough to be in the processor's cache when its checksum is taken.
 _BLOCK: Final = 512 * 1024
 
 

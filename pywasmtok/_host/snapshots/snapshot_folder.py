@@ -1,4 +1,4 @@
-"""The directory of snapshots: who may use it, what is in it, and what has to go.
+"""The directory of snapshots: its permissions, its files, and which of them are removed.
 
 KEY.snapshot   the memory (`snapshot_file`); written once, then only read, mapped and deleted
 KEY.verified   of which file the checksums were compared; its own time is that of the last use
@@ -56,7 +56,7 @@ class Found(NamedTuple):
 
 
 class Folder:
-    """Raises OSError and `Refused`; what they mean for whom is decided above."""
+    """Raises OSError and `Refused`; the store decides which errors its callers see."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -125,7 +125,7 @@ class Folder:
         return digest if _DIGEST.fullmatch(digest) else None
 
     def note_digest(self, identity: str, digest: str) -> None:
-        """Only beside snapshots: who stores none keeps no trace of files."""
+        """Only beside snapshots: a program that stores none leaves no trace of files."""
         with contextlib.suppress(OSError, Refused):
             self.make()
             self._put(self._known(identity), digest.encode())

@@ -98,8 +98,8 @@ class Core:
         return trap_handlers.HANDLERS if self.by_handlers else trap_handlers.CHECKS
 
     def checked(self) -> Core:
-        """The same build in code that checks its accesses: for strangers, who may want it to fault,
-        and for processes in which others handle the signals."""
+        """The same build in code that checks its accesses: for untrusted input, which may be made
+        to cause faults, and for processes in which other code handles the signals."""
         if not self.by_handlers:
             return self
         if self._quick is not None:

@@ -526,7 +526,7 @@ class Instance(GuestMemory):
             self._arm = None
         self._calls.set_deadline(self._armed)
         try:
-            # Who cancels sets the flag first and moves the epoch then: one of both is seen.
+            # `cancel` sets the flag before it moves the epoch, so a cancellation is never missed.
             if self.cancelled:
                 raise Interrupted
             return work(self)

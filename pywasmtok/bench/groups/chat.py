@@ -49,7 +49,7 @@ def _child(bench: Bench, what: str) -> Iterator[Row]:
 
 
 def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Everybody in one process, on one core, by turns."""
+    """All libraries in one process, on one processor, alternating."""
     setup = Setup.from_json(job["setup"])
     bench = Bench(setup, job["group"], [])
     with machine.one_core() as problem:

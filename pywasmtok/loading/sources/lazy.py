@@ -1,8 +1,8 @@
 """A file whose bytes may never be needed.
 
-Who loads a tokenizer out of a snapshot needs the hash of its file, and a file that was hashed
-before and has not changed since need not be read for that. Reading and hashing the largest files
-takes 30 ms, the rest of such a load 2.
+Loading a tokenizer from a snapshot takes the hash of its file. A file that was hashed before and
+has not changed since need not be read for that. Reading and hashing the largest files takes 30 ms,
+the rest of such a load 2 ms.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Sidecars(NamedTuple):
     """What is wrong with those that could not be."""
     objects: Mapping[str, Mapping[str, Any]] = {}
     template_places: tuple[TemplatePlace, ...] = ()
-    """Who states chat templates, the one that counts first."""
+    """Places that state chat templates, the one that counts first."""
 
     @property
     def templates(self) -> Mapping[str, str]:

@@ -125,7 +125,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._finished = False
         self._read, self._most_of_head = len(data), None
         self._unset_keepalive_if_required()
-        # As uvicorn does it, without a line in the log for each thing that strangers send.
+        # As in uvicorn, but without a log line for each malformed request.
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError:

@@ -1,8 +1,8 @@
-"""WebSockets of which no one read keeps all others waiting.
+"""WebSocket handling with bounded reads, so that one connection cannot delay the others.
 
-A read may bring thousands of short messages, and each takes tens of microseconds to be taken apart.
-So a read is taken in pieces, one each time the event loop goes round; what came next waits for its
-turn in the system's buffers.
+A read may bring thousands of short messages, and parsing one takes tens of microseconds. So a read
+is parsed in pieces, one in each iteration of the event loop; later bytes wait in the system's
+buffers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One line of JSON a request: what kind, for whom, how it ended, how long it took.
+"""One line of JSON a request: its route, tenant, status and duration.
 
-No line holds a text, a path, a header or a name that a caller chose, so there is nothing to inject
-and nothing to leak. A tenant is an id there, the same as in the metrics; so is its key.
+No line holds a text, a path, a header or a name that a caller chose: so a caller can inject
+nothing, and no text leaks. A tenant is an id there, the same as in the metrics; so is its key.
 
 A thread of its own formats and writes the lines: a pipe without a reader would block the event
 loop. Lines that it cannot write are counted and dropped. The server's end waits a bounded time.

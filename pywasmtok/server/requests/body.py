@@ -55,8 +55,8 @@ async def read(request: Request, most: int | None = None) -> bytes:
 async def read_into(
     request: Request, take: Callable[[bytes], object], most: int | None = None
 ) -> int:
-    """The same, part by part; how many bytes there were. What is large goes to a file like this, so
-    that those who send slowly hold no memory."""
+    """The same, part by part; returns the number of bytes. Large uploads are written to a file with
+    this, so that slow senders hold no memory."""
     bounds = _bounds(request)
     most = bounds.body_bytes if most is None else most
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
@@ -101,7 +101,8 @@ async def apart(call: Callable[[], T]) -> T:
 
 
 def check_json_type(request: Request) -> None:
-    """Also what keeps pages of strangers from sending: a browser asks before it sends JSON."""
+    """Also a protection against pages of other sites: a browser sends JSON to another origin only
+    after a preflight request."""
     said = request.headers.get("content-type")
     if said is None:
         return
@@ -154,8 +155,7 @@ async def _received(
                     take(part)
                 if not message.get("more_body", False):
                     return size
-                # What has come buys time: who sends slowly but steadily is let through, who drips
-                # is not.
+                # The received bytes extend the deadline: a sender must keep a minimum rate.
                 clock.reschedule(begin + size / max(1, bounds.body_bytes_per_second))
                 if row is not None and size > LARGE:
                     await row.turn()

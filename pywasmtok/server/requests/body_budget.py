@@ -63,7 +63,7 @@ class Bodies:
 
     @contextmanager
     def upload(self, tenant: str, most: int) -> Iterator[None]:
-        """While a file comes and is read. It waits on the disk, of which there is no more."""
+        """While a file comes and is read. It waits on the disk, whose space is bounded."""
         if self._uploads[tenant] >= most:
             raise TooManyRequests.of(
                 f"{most} uploads of this tenant are on their way already", most, most + 1
@@ -78,8 +78,8 @@ class Bodies:
 
 
 class Row:
-    """Large bodies stand in a row: each time the event loop goes round, one of them may have its
-    next part. A dozen that come at once would keep all other requests waiting for milliseconds."""
+    """A queue of large bodies: in each iteration of the event loop, one of them receives its next
+    part. A dozen at the same time would delay all other requests by milliseconds."""
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -94,7 +94,7 @@ class Row:
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         while self._waiting[0].done():
-            # Who waited there has left.
+            # The request that waited there was cancelled.
             self._waiting.popleft()
             if not self._waiting:
                 return

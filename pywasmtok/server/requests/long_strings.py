@@ -1,8 +1,8 @@
 """JSON with long strings, read so that other threads can run meanwhile.
 
-A reader written in C lets no other thread run until it is done: three milliseconds for a megabyte
-of text with many escapes, for which the event loop and all who wait for it stand still. So long
-strings are taken out and read piece by piece, and what is left of the JSON is short.
+A decoder written in C holds the GIL until it is done: three milliseconds for a megabyte of text
+with many escapes, in which the event loop stands still. So long strings are taken out and decoded
+piece by piece, and the rest of the JSON is short.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A request and its answer, as those see them who count, log and trace."""
+"""What metrics, access log and tracing record of a request and its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls may run on the event loop, where a slow one would make everybody wait."""
+"""Which calls may run on the event loop, where a slow one would delay all requests."""
 
 from __future__ import annotations
 

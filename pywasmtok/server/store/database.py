@@ -79,7 +79,7 @@ _MIGRATIONS: Final = (
     """
     CREATE TABLE revoked (hash TEXT PRIMARY KEY) WITHOUT ROWID
     """,
-    # Checksums, which `seal_all` makes; who serves a tokenizer; files on their way in or out.
+    # Checksums, which `seal_all` makes; the backend of a tokenizer; files on their way in or out.
     """
     ALTER TABLE tenants ADD COLUMN sum BLOB;
     ALTER TABLE keys ADD COLUMN sum BLOB;
@@ -255,9 +255,9 @@ def _require_columns(connection: sqlite3.Connection) -> None:
 
 
 def _create(path: Path) -> None:
-    """Secrets are in it, and the folder may be one that everybody reads. SQLite gives what it
-    writes beside the file the same mode. One that is there is not opened: to close it would be to
-    give up the locks that this process may have on it."""
+    """Creates the file, readable by its owner only: it holds secrets, and all users may be able to
+    read the folder. SQLite gives the files beside it the same mode. An existing file is not opened:
+    closing it would release the locks that this process may have on it."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 

@@ -30,7 +30,7 @@ MOST_NAMES: Final = 1024
 
 
 class Changes:
-    """Calls of this process that changed a record, for those who keep a copy of them."""
+    """Listeners that are called after this process has changed a record, to update their copies."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []

@@ -44,8 +44,7 @@ class LaneHttp(DirectHttp):
         super().connection_made(transport)
         arrived, self._arrived = self._arrived, b""
         if arrived and not transport.is_closing():
-            # Before anything else is read. Whose it is was decided elsewhere, and by whom knows
-            # more than its head.
+            # Handled before new bytes are read, and served here: the sending process has decided.
             self._read_here(arrived)
 
     def data_received(self, data: bytes) -> None:

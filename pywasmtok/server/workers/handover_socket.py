@@ -85,7 +85,7 @@ class Link:
             os.close(self._kept.popleft()[0])
 
     def send(self, descriptor: int, data: bytes) -> bool:
-        """The descriptor stays the caller's, who may close it. False: nothing was sent."""
+        """The caller keeps the descriptor, and may close it. False: nothing was sent."""
         if self._loop is None or len(data) > LONGEST:
             return False
         if not self._kept:

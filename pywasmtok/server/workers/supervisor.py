@@ -292,7 +292,7 @@ class _Supervisor:
             if worker.is_alive():
                 worker.kill()
                 worker.join()
-        # Who had not begun to serve ends by the signal itself, and that is no failure.
+        # A worker that had not begun to serve ends by the signal itself: that is no failure.
         codes = [worker.exitcode or 0 for worker in workers]
         return [0 if code == -signal.SIGTERM else abs(code) for code in codes]
 

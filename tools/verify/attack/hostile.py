@@ -314,8 +314,8 @@ KINDS: Final[dict[str, tuple[Act, int, float]]] = {
 
 
 async def attack(attacker: Attacker, rate: float, until: Callable[[], bool]) -> None:
-    """`rate` acts a second, as far as so many are not under way already. At times of their own, as
-    strangers do: all kinds in the same millisecond would be a wave that only this program makes."""
+    """`rate` acts a second, unless too many are under way already. Their times are random, as with
+    independent clients: acts of all kinds in the same millisecond would be no realistic load."""
     act, most, share = KINDS[attacker.kind]
     under_way: set[asyncio.Task[None]] = set()
     if attacker.kind == "spinning-pattern":

@@ -63,8 +63,8 @@ class Record:
     shares: Part
     """Good tenants that ask without a pause, beside the hostile ones."""
     crowded: Part
-    """As `alone`, while the hostile process computes as much as beside them, and sends nothing:
-    what of it is the sharing of processors with who attacks, which has its own elsewhere."""
+    """As `alone`, while the hostile process computes as much as in the attack, and sends nothing:
+    so this part of the latency comes from sharing processors, which real attackers do not do."""
     hostile: Mapping[str, Any]
     deaths: int
     internal_errors: list[str]

@@ -214,7 +214,7 @@ def _chains(times: int) -> list[tuple[str, str]]:
 
 
 def _deep() -> list[Hostile]:
-    """Data, not templates: tool schemas come from strangers, too."""
+    """Data, not templates: tool schemas are untrusted, too."""
     show = "{{ x }}"
     return [
         Hostile("lists 900 deep, as JSON", lambda: "{{ x|tojson }}", lambda: {"x": _lists(900)}),

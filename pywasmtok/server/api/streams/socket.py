@@ -1,7 +1,7 @@
 """Streams over a WebSocket: many on one connection, each with a name that the client gives it.
 
-One event answers each message, in order. One message is worked on at a time, and the next ones wait
-in a short line: who sends faster than it is answered is read no faster.
+One event answers each message, in order. One message is processed at a time, and the next ones wait
+in a short queue: when it is full, the connection is not read.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class _Connection:
         return await asyncio.to_thread(body.decode, data, StreamMessage, depth)
 
     async def _step(self, message: StreamMessage) -> StreamEvent:
-        # Who was disabled since the connection was made is told so.
+        # The key or the tenant may have been disabled since the connection was made.
         self._desk.require_key(self._caller)
         self._service.tenant(self._caller.tenant)
         stream = await self._opened(message) if message.open else self._known(message)
