@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Room for the input of an ordinary call, there from the start in every clone.
 _FIRST_INPUT: Final = 64 * 1024
 
-# Makes the tables that an instance writes to while it encodes, so that clones share them until they
-# do. Without it each would begin with megabytes of its own.
+# The first text makes tables that an instance writes to while it encodes. Clones share them until
+# they write. Without it each clone would begin with megabytes of its own.
 _WARM_UP: Final = b"a"
 
 # An instance that has grown by more than this in a call gives its memory back.
@@ -94,7 +94,7 @@ class ImageSource:
     def _on(self, core: Core, memory_cap: int | None) -> ImageSource:
         other = copy(self)
         other._core, other._memory_cap, other._first = core, memory_cap, None
-        # Says at once whether its memory is enough.
+        # Fails at once if the memory is not enough.
         other._first = other.new_instance()
         return other
 

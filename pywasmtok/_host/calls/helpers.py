@@ -111,7 +111,7 @@ class Job:
             instance.cancel()
 
     def patience(self) -> float:
-        """How long to wait for helpers that were told to leave."""
+        """How long to wait for helpers whose calls were cancelled."""
         return interrupt.patience_with(tuple(self.inside))
 
     def lose(self) -> None:
@@ -120,7 +120,8 @@ class Job:
             pool.lose(instance)
 
     def answer(self) -> list[Any]:
-        # Its traceback leads to frames that know the job: kept there, it would be a circle.
+        # The traceback of the error refers to frames that hold the job: kept here, it would be a
+        # reference cycle.
         error, self._error = self._error, None
         if error is None:
             return self.results
@@ -161,7 +162,7 @@ class _Worker:
     def __init__(self, crew: Crew) -> None:
         self.job: Job | None = None
         self.useless = False
-        # No longer of the crew: it ends when it is done with what it is at.
+        # No longer part of the crew: the thread ends after its present work.
         self.lost = False
         self._crew = crew
         self._news: SimpleQueue[None] = SimpleQueue()
@@ -198,7 +199,7 @@ class Crew:
         self.closed = False
         self._workers: list[_Worker] = []
         self._jobs: weakref.WeakSet[Job] = weakref.WeakSet()
-        # Entered again by a signal handler or a finalizer that makes a large call itself.
+        # Reentrant: a signal handler or a finalizer may make a large call itself.
         self._lock = threading.RLock()
 
     def run(self, job: Job, apart: bool = False) -> list[Any]:
@@ -280,7 +281,8 @@ class Crew:
             self._jobs.discard(job)
             for worker in self._workers:
                 if worker.job is job:
-                    # Chosen, and perhaps never told: an exception can come in between.
+                    # The worker was chosen, but perhaps not woken: an exception can come in
+                    # between.
                     worker.wake()
             self._share_out()
 
@@ -325,16 +327,16 @@ class Crew:
         for worker in self._workers:
             if worker.useless:
                 return None
-            # One that an exception kept from being started is never alive.
+            # A worker whose start an exception has prevented is never alive.
             if worker.job is None and worker.thread.is_alive():
                 return worker
         worker = _Worker(self)
-        # Known before it is started: an exception may come as soon as it is.
+        # Registered before it is started: an exception may come right after the start.
         self._workers.append(worker)
         try:
             worker.thread.start()
         except RuntimeError:
-            # The system has no more threads for us, or the interpreter is about to end.
+            # The system allows no more threads, or the interpreter is about to end.
             self._workers.remove(worker)
             return None
         except KeyError as error:

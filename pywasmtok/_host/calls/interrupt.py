@@ -79,7 +79,7 @@ class _Helper:
         self._jobs.put(job)
 
     def dismiss(self) -> None:
-        """Its thread ends when it is done with what it is at."""
+        """Its thread ends after its present work."""
         self._jobs.put(None)
 
     def _serve(self) -> None:
@@ -134,7 +134,7 @@ def run(
 
 
 def patience_with(instances: Iterable[Instance]) -> float:
-    """How many seconds to wait for calls that were told to end."""
+    """How many seconds to wait for calls that were cancelled."""
     return _PATIENCE_SECONDS if all(one.core.stoppable for one in instances) else _PIECE_SECONDS
 
 
@@ -154,7 +154,8 @@ def run_apart(
             helper.dismiss()
             _forget()
         raise
-    # Its traceback leads to frames that know the job: kept there, it would be a circle.
+    # The traceback of the error refers to frames that hold the job: kept here, it would be a
+    # reference cycle.
     error, job.error = job.error, None
     if error is None:
         return job.result
@@ -172,7 +173,8 @@ def _started() -> _Helper:
 
 
 def _forget() -> None:
-    """The next call gets a new helper: the old one is stuck, or is a thread of another process."""
+    """The next call gets a new helper thread: the old one is stuck, or belongs to the parent
+    process."""
     global _helper  # noqa: PLW0603
     _helper = None
 

@@ -1,7 +1,7 @@
 """A loaded tokenizer whose calls have bounds on time and memory.
 
-Everything goes the long way that the tokenizer without bounds has shortened: with bounds, a call
-costs some microseconds more, and without them nothing at all.
+It uses the general path, which the tokenizer without bounds has shortened: a bound adds some
+microseconds to a call, and calls without bounds pay nothing.
 """
 
 from __future__ import annotations
@@ -174,7 +174,8 @@ class LimitedTokenizer(CoreTokenizer):
             # Meant for another call of the same engine.
             return self._pool.acquire(end)
         if isinstance(error, MemoryLimit) and not fresh:
-            # What a call may use must not depend on what others have left behind.
+            # A new instance: what a call may use must not depend on the memory that earlier calls
+            # have taken.
             return self._pool.acquire_new()
         raise error
 

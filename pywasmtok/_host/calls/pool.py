@@ -21,13 +21,13 @@ from ..wasm.instance import Instance
 from . import cancel
 from .deadline import End
 
-# A clone costs little memory, a waiting thread costs its caller time: more of them than processors
-# keeps short calls from standing in line behind long ones.
+# A clone costs little memory, and a waiting thread costs time. With more instances than processors,
+# short calls do not queue behind long ones.
 _PER_PROCESSOR: Final = 2
 _FEWEST: Final = 4
 _MOST: Final = 32
 
-# Only a safety net: every change is announced.
+# A safety net only: every change causes a notification.
 _WAIT_SECONDS: Final = 1.0
 
 
@@ -82,7 +82,7 @@ class Pool:
         self._suspicious = False
         self._retired = False
         self._until_look, self._faulthandler = 0, faulthandler_enabled()
-        # Counts itself: however an instance gets lost, it is no longer in here.
+        # A weak set: an instance that gets lost in any way leaves it.
         self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
         _pools.add(self)
 
@@ -223,7 +223,7 @@ class Pool:
         try:
             return self._new()
         except (HostError, OSError, MemoryError):
-            # Address space is bounded too: make do with those that there are.
+            # Address space is bounded, too: the pool goes on with the instances that it has.
             if self._live:
                 return None
             raise

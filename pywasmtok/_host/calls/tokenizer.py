@@ -75,7 +75,7 @@ class CoreTokenizer:
         self._require_stack = thread_stack.require
         self._interrupt = interrupt
         self._parallel = Parallel(threads, LONG_TEXT)
-        # How much more may be encoded before it is looked at again whose the handlers are.
+        # How many more bytes may be encoded before the signal handlers are checked again.
         self._unseen, self._faulthandler = BETWEEN_LOOKS, faulthandler_enabled()
 
     def encode_ids(

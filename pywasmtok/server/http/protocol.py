@@ -67,10 +67,10 @@ def uvicorn_options(config: Config, lane: Lane | None = None) -> dict[str, Any]:
     return {
         "http": protocol(config.bounds, lane),
         "ws": PatientSockets,
-        # Somewhat more than a message may have: up to here the refusal says why.
+        # Somewhat more than a message may have: up to this size the refusal states the reason.
         "ws_max_size": 2 * config.streams.message_bytes,
         "ws_max_queue": 8,
-        # A frame of a few bytes could unpack to many; what is sent is short anyway.
+        # A frame of a few bytes could unpack to many; and messages are short anyway.
         "ws_per_message_deflate": False,
         "lifespan": "off",
         "access_log": False,
@@ -90,7 +90,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().__init__(*args, **named)
         self._in_message = False
         self._in_head = False
-        # Bytes since the parser last finished anything, and whether it did in this read.
+        # Bytes since the parser last completed anything, and whether it did in this read.
         self._unfinished = 0
         self._finished = False
         # The size of this read, if the head that is read began in it.
@@ -146,7 +146,8 @@ class BoundedHttp(HttpToolsProtocol):
         elif self._bad_next:
             return
         elif self._in_head or not (self._finished or self._in_message):
-            # Also for empty lines between requests, which end uvicorn's timer and begin nothing.
+            # Also for empty lines between requests, which stop uvicorn's timer and begin no
+            # request.
             self._start_head_timer()
 
     def handle_websocket_upgrade(self) -> None:
@@ -168,14 +169,15 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
-            # A trailer: of no use here, and after the request has begun it must not change it.
+            # Trailers are not needed here, and must not change a request that has begun.
             return
         super().on_header(name, value)
         if len(self.headers) > _HEADERS:
             raise self._refuse(431, f"there are more than {_HEADERS} headers")
 
     def on_headers_complete(self) -> None:
-        # It cannot be longer than the read that it came in, which is nearly always short enough.
+        # A head cannot be longer than the read that it came in, which is nearly always short
+        # enough.
         most = self._most_of_head
         if most is None or most > self.bounds.header_bytes:
             size = sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -190,7 +192,7 @@ class BoundedHttp(HttpToolsProtocol):
         self.begin_request()
 
     def begin_request(self) -> None:
-        """Its head is there, and good."""
+        """The head is complete and valid."""
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -210,7 +212,7 @@ class BoundedHttp(HttpToolsProtocol):
         is_last = not self.pipeline
         super().on_response_complete()
         if self.transport.is_closing():
-            # It is closed as soon as all is sent, which must not wait for ever, either.
+            # Closed as soon as all is sent; the timer bounds the wait for that.
             self.loop.call_later(self.bounds.header_seconds, self.transport.abort)
         elif self._bad_next and is_last:
             self._write_refusal()
@@ -241,8 +243,8 @@ class BoundedHttp(HttpToolsProtocol):
     # Refusals.
 
     def send_400_response(self, msg: str) -> None:
-        """Whatever is refused before there is a request, or inside the body of one. An answer that
-        is still being made goes first: otherwise this one would be taken for it."""
+        """Refuses a request before its start, or inside its body. A response that is still being
+        made is sent first: otherwise the client would take this one for it."""
         self._stop("_head_timer")
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
@@ -256,7 +258,7 @@ class BoundedHttp(HttpToolsProtocol):
         elif cycle.response_started:
             self._end()
         else:
-            # Its handler waits for a body of which there is no more.
+            # Its handler waits for a body that will not come.
             cycle.disconnected = True
             cycle.message_event.set()
             self._write_refusal()
@@ -294,7 +296,8 @@ class BoundedHttp(HttpToolsProtocol):
                 self._end()
 
     def _end(self) -> None:
-        """What is not taken within a while is dropped: `close` alone would wait for it."""
+        """Bytes that the client does not take in time are dropped: `close` alone would wait for
+        it."""
         if not self.transport.is_closing():
             self.transport.close()
             self.loop.call_later(self.bounds.header_seconds, self.transport.abort)

@@ -113,7 +113,7 @@ class Turns(Generic[T]):
         return self._long if long else self._short
 
     def _order(self) -> tuple[bool, ...]:
-        """Which lane is asked first; only the short one where the long ones have their threads."""
+        """The order of the lanes; only the short lane while long calls occupy all their threads."""
         if self._running_long >= self._most_long:
             return (False,)
         if self._running_long == 0 and not self._long_was_last:

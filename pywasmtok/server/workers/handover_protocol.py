@@ -33,7 +33,7 @@ class LaneHttp(DirectHttp):
         """`arrived`: what another process has read of the first request."""
         super().__init__(*args, **named)
         self._arrived = arrived
-        # What was read of the request that begins; None: it cannot go.
+        # The bytes read of the request that begins; None: the connection cannot go.
         self._begun: bytes | None = None
         self._goes = False
         self._has_gone = False
@@ -65,7 +65,7 @@ class LaneHttp(DirectHttp):
         super().data_received(data)
 
     def _may_go(self) -> bool:
-        """Whether nothing that was begun on this connection is unfinished."""
+        """Whether no request or response on this connection is unfinished."""
         cycle = self.cycle
         return (
             self._is_between()
@@ -87,7 +87,7 @@ class LaneHttp(DirectHttp):
             self._begun = None
         super().begin_request()
 
-    # What follows the head is in what was kept.
+    # The bytes after the head are in the kept bytes, too.
 
     def on_message_begin(self) -> None:
         if not self._goes:

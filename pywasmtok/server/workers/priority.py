@@ -61,7 +61,7 @@ def keep_off(count: int) -> None:
 
 
 def _ask_for_slices(nice: int) -> None:
-    """A request: where the kernel knows nothing of it, all is as it was."""
+    """A request only: kernels that do not know it ignore it."""
     number = _NUMBERS.get(platform.machine())
     if number is None or struct.calcsize("P") != 8:
         return
