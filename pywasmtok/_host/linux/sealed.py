@@ -36,7 +36,8 @@ class Sealed:
 
     @property
     def path(self) -> str | None:
-        """Until this is closed. What has mapped the file by then keeps it."""
+        """A path to open the content, valid until this is closed. Mappings made by then stay
+        valid."""
         content = self._content
         return f"/proc/self/fd/{content}" if isinstance(content, int) and content >= 0 else None
 
@@ -91,7 +92,7 @@ def _in_memory_file(file: FileIO, size: int) -> Sealed:
 
 def _in_memory(file: FileIO, size: int) -> Sealed:
     content = mmap.mmap(-1, size, access=mmap.ACCESS_COPY)
-    # A page of 2 MB is one fault, and clearing small ones takes longer than reading the file.
+    # A page of 2 MB is one fault. Clearing small pages takes longer than reading the file.
     with contextlib.suppress(AttributeError, OSError):
         content.madvise(mmap.MADV_HUGEPAGE)
     file.seek(0)

@@ -47,7 +47,7 @@ faulthandler_enabled: Final = faulthandler.is_enabled
 
 
 class _State:
-    """Of this process: what it found when the first engine of the kind was there."""
+    """The state of this process when the first engine of the kind was made."""
 
     __slots__ = ("faulthandler", "lost", "ours", "told")
 
@@ -94,7 +94,7 @@ def _install() -> None:
 
 
 def _library_of(address: int | None) -> int | None:
-    """Where the library begins that this is an address of."""
+    """The base address of the library that contains this address."""
     info = (ctypes.c_void_p * 4)()
     if not address or not ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), info):
         return None
@@ -125,7 +125,7 @@ def look() -> bool:
 
 
 def lost() -> bool:
-    """What the last look has found."""
+    """The result of the last check."""
     return _state.lost
 
 
@@ -134,7 +134,7 @@ def when_lost(tell: Callable[[], None]) -> None:
 
 
 def _current() -> tuple[bytes, ...] | None:
-    """The handlers of now as the C library knows them; None where it is not known how to ask."""
+    """The present handlers as the C library knows them; None where it cannot be asked."""
     read = _reader()
     return None if read is None else read()
 
@@ -143,7 +143,7 @@ def _current() -> tuple[bytes, ...] | None:
 def _reader() -> Callable[[], tuple[bytes, ...]] | None:
     if not sys.platform.startswith("linux") or _POINTER_BYTES != 8:
         return None
-    # With the GIL kept, and nothing converted: the addresses live as long as the process.
+    # Called with the GIL held and without conversions: the addresses live as long as the process.
     function: Any = ctypes.PYFUNCTYPE(ctypes.c_int)(
         ctypes.cast(ctypes.CDLL(None).sigaction, ctypes.c_void_p).value or 0
     )

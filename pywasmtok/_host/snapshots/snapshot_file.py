@@ -123,7 +123,8 @@ def _require(equal: bool, run: Run) -> None:
 
 
 def _require_mappable(layout: Layout) -> None:
-    """Runs are mapped over the memory of an instance: outside of it they would destroy others'."""
+    """Runs are mapped over the memory of an instance: outside of it they would destroy other
+    memory."""
     end, place = 0, HEADER
     for run in layout.runs:
         if run.start % ALIGNMENT or run.length % ALIGNMENT or run.start < end or run.length <= 0:

@@ -82,7 +82,8 @@ class Folder:
         return file, name
 
     def publish(self, file: int, name: str, key: str) -> None:
-        """In one step, so that no reader ever sees half of it. Of several, the last one stays."""
+        """Published in one step, so that no reader sees a part of it. Of several writers, the last
+        one wins."""
         # Read-only, against changes by mistake: other processes map it.
         os.chmod(name, 0o400)
         os.replace(name, self.snapshot(key))
@@ -107,7 +108,7 @@ class Folder:
         return True
 
     def note_verified(self, key: str, state: os.stat_result) -> None:
-        # Without it the next process compares the checksums once more: no harm.
+        # If this fails, the next process compares the checksums once more.
         with contextlib.suppress(OSError):
             self._put(self._verified(key), _identity(state))
 
@@ -185,7 +186,7 @@ class Folder:
         os.replace(name, path)
 
     def _known(self, identity: str) -> Path:
-        # Only for as long as this machine runs: device numbers may mean others afterwards.
+        # Valid until the next boot: device numbers may mean other devices afterwards.
         name = hashlib.sha256(f"{identity} {_boot()}".encode()).hexdigest()
         return self.path / f"{name}{_KNOWN}"
 

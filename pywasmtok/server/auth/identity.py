@@ -63,8 +63,8 @@ class Identity:
             if found.tenant is None:
                 return Caller(PUBLIC, admin=True, key_id=found.id)
             return Caller(found.tenant, key_id=found.id)
-        # A good key is never refused because of others behind the same address; one that is
-        # guessed has 256 bits, so this only keeps guessing cheap for us.
+        # A valid key is never refused because of other clients of the same address. Guessing one of
+        # 256 bits is hopeless: this bound only keeps it cheap for the server.
         if key is not None:
             self._failures.count(client)
         raise Unauthorized(
@@ -113,7 +113,7 @@ def is_of_proxy(name: bytes) -> bool:
 
 
 def check_browser(headers: Headers) -> None:
-    """Refuses what a page of a stranger could make a browser on this machine send."""
+    """Refuses requests that a page of another site could make a browser on this machine send."""
     host: str | None = None
     origins: list[str] = []
     site = mode = ""

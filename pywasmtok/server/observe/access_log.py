@@ -130,8 +130,8 @@ class AccessLog:
             self._stream.write(data.decode())
             self._stream.flush()
             return
-        # Past the stream and its lock: a thread that is stuck with it would be in the way of all
-        # others that write there, and of the interpreter's end.
+        # Bypasses the stream and its lock: a thread that is blocked there would block all other
+        # writers, and the end of the interpreter.
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._file, rest) :]
@@ -172,7 +172,7 @@ def _second(at: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _address(said: str | None) -> str | None:
-    """A proxy's header may have said it: only an address may stand here."""
+    """The address may come from a proxy's header: any other text is dropped."""
     try:
         return None if said is None else str(ipaddress.ip_address(said.partition("%")[0]))
     except ValueError:

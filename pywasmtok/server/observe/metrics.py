@@ -252,7 +252,7 @@ class _Fixed:
 
 
 def _class_of(status: int) -> str:
-    """The status itself where it is one of ours that says something, else its hundreds."""
+    """The status itself if it is one that the server uses, else its class, such as `4xx`."""
     if status in (413, 429, 499, 503, 504, 507):
         return str(status)
     return f"{status // 100}xx" if 100 <= status <= 599 else "none"

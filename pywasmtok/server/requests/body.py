@@ -1,4 +1,4 @@
-"""The body of a request, read with every bound, and JSON that means one thing only."""
+"""Reads the body of a request within all bounds, and its JSON without ambiguity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["apart", "check_json_type", "decode", "read", "read_into", "read_json
 
 T = TypeVar("T")
 
-# Decoding more than this takes longer than a change of threads.
+# Decoding more than this takes longer than handing it to another thread.
 _LARGE: Final = 256 << 10
 
 # One thread: several would pass the GIL to each other while the event loop waits for it. It has the
@@ -76,14 +76,14 @@ async def read_into(
 
 
 async def read_json(request: Request, kind: type[T], most: int | None = None) -> T:
-    """The body as `kind`, a msgspec.Struct. BadRequest says where it is none."""
+    """The body as `kind`, a msgspec.Struct. BadRequest names the place that does not fit."""
     return (await read_with_json(request, kind, most))[1]
 
 
 async def read_with_json(
     request: Request, kind: type[T], most: int | None = None
 ) -> tuple[Whole, T]:
-    """The body, to be read as something else, too, and what it says."""
+    """The body as `kind`, and the `Whole`, which can be read as another type later."""
     check_json_type(request)
     body = await read(request, most)
     depth = _bounds(request).json_depth
@@ -96,7 +96,8 @@ async def read_with_json(
 
 
 async def apart(call: Callable[[], T]) -> T:
-    """What takes long, and lets other threads run in between: not on the event loop."""
+    """Runs a long computation that releases the GIL in between, in another thread than the event
+    loop."""
     return await asyncio.get_running_loop().run_in_executor(_apart, call)
 
 
@@ -168,7 +169,7 @@ async def _received(
 
 
 def _row(request: Request) -> Row | None:
-    """Where large bodies wait for each other."""
+    """The queue in which large bodies wait for each other."""
     exchange: Exchange | None = request.scope.get("state", {}).get("exchange")
     bodies = None if exchange is None else exchange.bodies
     return None if bodies is None else bodies.row

@@ -79,7 +79,8 @@ def _is_key(data: bytes, place: int) -> bool:
 
 
 def text_of(data: bytes, start: int, end: int) -> str:
-    """What the string between these places says; its bytes are UTF-8. NoTextError: it is none."""
+    """The text of the string between these places; its bytes are UTF-8. NoTextError: the string is
+    invalid."""
     parts = []
     while start < end:
         following = end if end - start <= PIECE else _border(data, start, start + PIECE)
@@ -100,18 +101,18 @@ class NoTextError(Exception):
 
 
 def _border(data: bytes, start: int, place: int) -> int:
-    """The last place up to this one where a string can be cut, so that neither side has a part of a
-    character or of an escape. There is one behind `start`, which is such a place, too."""
+    """The last place up to this one where a string can be cut: neither side has a part of a
+    character or of an escape. There is one after `start`, which is such a place, too."""
     escape = data.rfind(b"\\", max(start, place - _ESCAPE), place)
     if escape < 0:
         while _FIRST_BYTES[0] <= data[place] < _FIRST_BYTES[1]:
             place -= 1
         return place
-    # Of backslashes that stand together, each second one is a character.
+    # In a run of backslashes, each pair is one character.
     together = data[start : escape + 1]
     if (len(together) - len(together.rstrip(b"\\"))) % 2 == 0:
         return escape + 1
-    # The second half of a pair stays with the first. One that is alone is no character anywhere.
+    # The second half of a surrogate pair stays with the first. A single half is invalid anywhere.
     first = escape - _ESCAPE
     if (
         _is_surrogate(data, escape, b"cdefCDEF")

@@ -38,7 +38,7 @@ __all__ = [
     "taken",
 ]
 
-# More than this is seldom there at once.
+# Larger bodies have rarely arrived completely with their head.
 MOST_BYTES: Final = 64 << 10
 
 _DIGITS: Final = 6
@@ -79,7 +79,7 @@ class Short(NamedTuple):
 
 
 class Form(NamedTuple):
-    """In what a request comes, and its answer shall: JSON, or ids as bytes."""
+    """The content type of a request and of its answer: JSON, or ids as bytes."""
 
     takes_octets: bool = False
     gives_octets: bool = False
@@ -115,7 +115,7 @@ class Straight:
         self._last_words = frozenset(last for last, _ in self._named_ways)
 
     def screened(self, scope: Scope) -> Screened | None:
-        """None: it goes the ordinary way."""
+        """None: the application takes the request."""
         if (
             scope["method"] != "POST"
             or scope["query_string"]
@@ -150,7 +150,8 @@ class Straight:
         return self._lifecycle.draining or "opentelemetry.trace" in sys.modules
 
     def still_good(self, screened: Screened) -> bool:
-        """Whether a head that was taken is taken now: keys expire, and servers drain."""
+        """Whether a head that was accepted before is accepted now: keys expire, and servers
+        drain."""
         key_id = screened.caller.key_id
         good = key_id is None or self._service.keys.is_good(key_id)
         return good and not self._is_off()
@@ -188,7 +189,7 @@ class Straight:
 
 
 def _form(content_type: bytes, accept: bytes) -> Form | None:
-    """None: it has to be read with more care."""
+    """None: the application reads the headers with more care."""
     takes_octets = content_type == _OCTETS
     if not takes_octets and content_type not in _JSON:
         return None
@@ -199,7 +200,7 @@ def _form(content_type: bytes, accept: bytes) -> Form | None:
 
 
 def key_of(said: dict[bytes, bytes]) -> str:
-    """Empty, which is no key, where it is not there exactly once in the form that is usual."""
+    """The key; empty, which is no key, unless it is there exactly once in the usual form."""
     shown, key = said.get(b"authorization"), said.get(b"x-api-key")
     if shown is not None:
         if key is not None or shown[:7] != b"Bearer ":
@@ -239,8 +240,8 @@ def strings_of(body: bytes) -> int:
 
 
 def taken(receive: Receive) -> tuple[bytes | None, Receive]:
-    """The body, if all of it is there now, without waiting; and what goes on receiving. Where it is
-    None, that begins with what has come already."""
+    """The body, if all of it is there now, without waiting; and the `receive` for the rest. If the
+    body is None, that `receive` begins with the messages that have come already."""
     asked = receive().__await__()
     try:
         waiting = asked.send(None)
@@ -254,7 +255,7 @@ def taken(receive: Receive) -> tuple[bytes | None, Receive]:
 
 
 def again(body: bytes, receive: Receive) -> Receive:
-    """As if the body had not been taken."""
+    """A `receive` that gives the body again."""
     return _first(_Come({"type": "http.request", "body": body, "more_body": False}), receive)
 
 
@@ -275,7 +276,7 @@ def _first(first: Awaitable[Any], then: Receive) -> Receive:
 
 
 class _Come:
-    """What has come already."""
+    """A message that has come already."""
 
     def __init__(self, message: Any) -> None:
         self._message = message
@@ -286,7 +287,7 @@ class _Come:
 
 
 class _Begun:
-    """A coroutine that waits already: for `waiting`, which its task has not been told of yet."""
+    """A coroutine that waits already, for `waiting`: its task learns of that at the first step."""
 
     def __init__(self, asked: Any, waiting: Any) -> None:
         self._asked = asked

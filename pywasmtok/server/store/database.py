@@ -128,9 +128,9 @@ class Database:
 
     @contextmanager
     def change(self, *, counts: bool = True, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction that no other writer is beside. `counts`: processes learn of it.
-        `durable`: it survives that the machine loses its power once this has returned; a process
-        that is killed loses nothing in any case."""
+        """A transaction; only one writes at a time. `counts`: other processes see that something
+        changed. `durable`: it survives a power failure once this has returned; if the process is
+        killed, nothing is lost in any case."""
         with typed_errors():
             connection = self.connection()
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -159,7 +159,7 @@ class Database:
                 connection.close()
 
     def _recognize(self, *, may_be_new: bool) -> None:
-        """Before anything is written: a file that is not a store's stays as it is."""
+        """Before anything is written: a file of another program stays as it is."""
         connection = self.connection()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > len(_MIGRATIONS):
@@ -215,7 +215,7 @@ class Database:
                 _of_parents.append(self._open)
                 self._open, self._process = {}, os.getpid()
             self._forget_ended_threads()
-            # Other threads only ever close it.
+            # Other threads only close it.
             connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -263,7 +263,8 @@ def _create(path: Path) -> None:
 
 
 def _into_wal_mode(connection: sqlite3.Connection) -> None:
-    """Once for the file. Two that do it at the same time would not wait for each other."""
+    """Done once for the file. Two processes that do it at the same time would not wait for each
+    other."""
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
