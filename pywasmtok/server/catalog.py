@@ -1,4 +1,4 @@
-"""What there is, in memory: a copy of the store's records that follows it.
+"""A copy of the store's records in memory, which follows their changes.
 
 A request reads one `View` and never sees half of a change. Changes of this process are in the next
 view at once, those of other processes within a tenth of a second.
@@ -57,7 +57,7 @@ class View:
         return None
 
     def resolve(self, tenant: str, name: str | None) -> tuple[str, TokenizerRecord]:
-        """What a name means to a tenant, and how the tokenizer is called then."""
+        """The tokenizer that a name means to a tenant, and the name that it has then."""
         if name is None:
             return self._unnamed(tenant)
         for owner in (tenant, PUBLIC):
@@ -161,7 +161,7 @@ class Catalog:
                 self.refresh()
                 failing = False
             except TokenizerError as error:
-                # What is known stays good; said once, not twenty times a second.
+                # The last view stays in use. Logged once, not twenty times a second.
                 if not failing:
                     _log.error("the records cannot be read: %s", error)
                 failing = True

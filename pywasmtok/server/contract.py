@@ -1,4 +1,4 @@
-"""What the parts of the server promise to each other."""
+"""The interfaces between the parts of the server."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Store(Protocol):
     when the disk is)."""
 
     def generation(self) -> int:
-        """Another number as soon as any process has changed a record (usage does not count): cheap
-        enough to be asked every 100 ms, and the way in which processes learn of changes."""
+        """A number that changes as soon as any process has changed a record (usage does not count).
+        Cheap enough to be read every 100 ms: processes learn of changes by it."""
         ...
 
     def tenants(self) -> list[TenantRecord]: ...
@@ -187,12 +187,12 @@ class Served:
         self.tenant = tenant
         self.info = info
         self.tokens = 0
-        """What the request has had encoded or decoded, as its handler says, for usage."""
+        """Tokens that the request has encoded or decoded, set by its handler, for usage."""
         self._tokenizer = tokenizer
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """It may have to be read first: for the call that `run` makes, not for the event loop."""
+        """May read the file first: for the call that `run` makes, not for the event loop."""
         if self._tokenizer is None:
             self._tokenizer = self.tenant.tokenizer(self.digest)
         return self._tokenizer
@@ -204,7 +204,7 @@ class Served:
 
 
 class Work(Protocol):
-    """Calls into sandboxes, off the event loop, in fair turns."""
+    """Calls into sandboxes, off the event loop, scheduled fairly between tenants."""
 
     async def run(
         self,
@@ -223,8 +223,8 @@ class Work(Protocol):
         ...
 
     def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
-        """`run` of a call that is short, at once, on the event loop; the tenant has admitted it.
-        NotNowError: that cannot be, and nothing has been done."""
+        """`run` of a short call, at once, on the event loop; the tenant has admitted it.
+        NotNowError: it cannot run now, and nothing has been done."""
         ...
 
     def close(self) -> None: ...
@@ -245,7 +245,7 @@ class ServiceLike(Protocol):
         ...
 
     def has_news(self) -> bool:
-        """Whether another process of the server has changed what is known here."""
+        """Whether another process of the server has changed records since they were last read."""
         ...
 
     def find(self, caller: Caller, name: str | None) -> Served:

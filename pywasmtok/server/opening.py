@@ -106,7 +106,7 @@ def check_workers(config: Config) -> None:
 
 
 def _publish(service: Service) -> None:
-    """With nothing said and nothing kept, there is the tokenizer of the package."""
+    """Without configuration and stored files, the server offers the tokenizer of the package."""
     from ..tenants.options import read_source
 
     config = service.config
@@ -123,7 +123,7 @@ def _publish(service: Service) -> None:
 
 
 def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) -> None:
-    """Of what each worker has for itself: those of several are summed."""
+    """Gauges of what each worker has for itself: those of several workers are summed."""
     gauges: dict[str, tuple[str, Callable[[], float]]] = {
         "queued": ("Calls that wait for their turn", lambda: work.numbers().queued),
         "running": ("Calls into sandboxes now", lambda: work.numbers().running),

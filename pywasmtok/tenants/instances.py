@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Instances"]
 
-# What an instance has written to, at the least, where the system does not say.
+# The least memory that an instance has written to, for systems that do not tell.
 _ESTIMATE = 2 << 20
 
 # A renderer of templates: its memory, what is reserved behind it, its store.
@@ -50,7 +50,7 @@ class Instances:
         return self.limits.load_deadline
 
     def made(self, instance: Any, image: Image) -> None:
-        # Its address is asked for now: later another thread may be inside.
+        # The address is read now: later another thread may be in a call of the instance.
         shared = image.size if image.shared else 0
         self._note(instance, _Made(instance.base(), shared, image.maps))
 
@@ -90,7 +90,7 @@ class Instances:
         with self._lock:
             rows = list(self._made.items())
         while rows:
-            # Not held longer than needed: what ends meanwhile shall go.
+            # Held no longer than needed, so that an instance that ends meanwhile is freed.
             instance, row = rows.pop()
             size = instance.known_size
             own = own_bytes(row.address, size)

@@ -32,15 +32,15 @@ _DEFAULTS: Final[dict[str, Any]] = {
 }
 _FOR_READERS: Final = ("pattern", "special_tokens", "encoding", "gguf_compat", "apply_config")
 
-# Part of every digest: another way to write options down would be another name.
+# Part of every digest: a change of the format changes all names.
 _OPTIONS: Final = b"pywasmtok-tokenizer-1\n"
 
-# Where a template stands that came with the options. It is a stranger's, not the program's.
+# The place of a template that came with the options. Such a template is not trusted.
 _PLACE: Final = "options"
 
 
 class Reading:
-    """Options that were looked at, and written down in the one way that has a digest."""
+    """Checked options, with the one text that the digest is made of."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         unknown = options.keys() - _DEFAULTS.keys()
@@ -100,8 +100,8 @@ def _template(template: Any) -> TemplatePlace | None:
 
 
 def digest_of(data: bytes | LazyFile | str, options: Mapping[str, Any] | None = None) -> str:
-    """The name of a file that is read so: the SHA-256 of its bytes (or `data`, if that is one as
-    hexadecimal text) where there are no options, and else one over both."""
+    """The name of a file with options: the SHA-256 of its bytes (or `data`, if that is one as
+    hexadecimal text) if there are no options, and else one over both."""
     if not isinstance(data, str):
         data = hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else data.sha256()
     text = Reading(options or {}).text

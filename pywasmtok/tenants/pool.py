@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TenantPool"]
 
-# Of the memory maps that a process may have, tenants get so much.
+# The share of the process's memory maps that tenants get.
 _SHARE_OF_MAPS = 0.75
 
 # After so many new tokenizers the pool evicts by itself, for programs that never call `evict`.
@@ -93,7 +93,7 @@ class TenantPool:
         self.get(name).set_limits(limits)
 
     def remove(self, name: str) -> None:
-        """Calls and streams of it come to their end. KeyError: there is none."""
+        """Calls and streams of it are finished. KeyError: there is none."""
         with self._lock:
             tenant = self._tenants.pop(name)
         tenant.evict()
@@ -150,7 +150,7 @@ class TenantPool:
             self.evict()
 
     def outside(self, digest: str, make: Callable[[], Tokenizer]) -> Tokenizer:
-        """What another library serves: one for all tenants, as long as one of them has it."""
+        """A tokenizer of another library: one for all tenants, as long as one of them has it."""
         with self._outside_lock:
             found = self._outside.get(digest)
             if found is None:

@@ -1,4 +1,5 @@
-"""Answers as bytes. They are made where the work is done: the event loop only sends them."""
+"""Answers as bytes. They are made in the thread that does the work: the event loop only sends
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the shapes: what it says is what is read and written."""
+"""The OpenAPI 3.1 document, generated from the shapes that requests are read with."""
 
 from __future__ import annotations
 

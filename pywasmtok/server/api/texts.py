@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 SHORT: Final = 4096
-"""Bytes: what is not more is done in tens of microseconds."""
+"""Bytes: a text of at most this size takes tens of microseconds."""
 
 _ID_BYTES: Final = 4
 
@@ -83,7 +83,7 @@ def size(texts: Iterable[str | None]) -> int:
 def _encoded(text: str) -> int:
     if len(text) <= _PIECE:
         return len(text.encode())
-    # Between pieces other threads may run.
+    # Between pieces, other threads can run.
     starts = range(0, len(text), _PIECE)
     return sum(len(text[start : start + _PIECE].encode()) for start in starts)
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["Sockets"]
 
 _LINE: Final = 16
-"""Messages that wait for their turn."""
+"""Messages that may wait in the queue."""
 _LARGE: Final = 64 << 10
 _SHORT: Final = 1024
 _KEY_SECONDS: Final = 0.5
-"""How often it is looked whether the key is still good."""
+"""How often the key is checked again."""
 _MOST_NAME: Final = 128
 
 # Codes of RFC 6455 and its registry.
@@ -119,7 +119,7 @@ class _Connection:
                 return
             await self._line.put(data)
             if len(data) > _LARGE:
-                # So that what a line holds is not its length times the largest message.
+                # Bounds the memory: the queue must not hold many messages of the largest size.
                 await self._line.join()
 
     async def _watch_drain(self) -> None:
@@ -143,7 +143,7 @@ class _Connection:
             self._end(error)
 
     def _end(self, why: TokenizerError) -> None:
-        """After the message that is worked on."""
+        """Ends the connection after the message that is being processed."""
         self._ending = self._ending or why
         if self._line.empty():
             self._line.put_nowait(None)
@@ -154,7 +154,8 @@ class _Connection:
             if data is not None:
                 await self._send(await self._answered(data))
                 self._moved = _now()
-                # Short ones wait for nothing by themselves: others would, for all that are there.
+                # Short messages never wait by themselves: without this, many of them would delay
+                # other requests.
                 await asyncio.sleep(0)
             self._line.task_done()
         await self._farewell(self._ending)
@@ -261,7 +262,8 @@ class _Connection:
             return None
 
     async def _send(self, event: StreamEvent) -> None:
-        """To a client that reads; one that does not is left, as it would hold its streams."""
+        """Sends to a client that reads. A client that does not is disconnected, as it would keep
+        its streams."""
         try:
             async with asyncio.timeout(self._bounds.idle_seconds):
                 await self._socket.send_text(json_bytes(event).decode())
