@@ -138,7 +138,7 @@ def describe(found: Source, request: Request) -> TokenizerInfo:
 
 
 def _facts(found: Source) -> dict[str, Any]:
-    """What is known before the file is read as what it is."""
+    """The facts that are known before the file is parsed."""
     verdict = _detect(found)
     return {
         "source": found.name,
@@ -156,7 +156,7 @@ def _facts(found: Source) -> dict[str, Any]:
 
 
 def _templates(found: Source, inside: tuple[TemplatePlace, ...] = ()) -> dict[str, Any]:
-    """What stands beside the tokenizer counts before what it holds."""
+    """Templates beside the tokenizer come before those inside its file."""
     places = (*found.sidecars.template_places, *inside)
     counts = places[0].templates if places else {}
     return {

@@ -231,7 +231,7 @@ class Encoding(Sequence[int]):
         return f"<Encoding of {len(self)} ids [{shown}{more}] by {self.served_by}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A tokenizer does not travel with an encoding, so its details are settled before.
+        # The tokenizer is not pickled with an encoding, so the details are made before.
         return (_restore, (self._data, self.served_by, self._detail()))
 
 

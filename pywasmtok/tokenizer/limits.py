@@ -21,7 +21,7 @@ _LEAST_MEMORY: Final = 1 << 20
 # A cancelled call ends by as many ticks as are left of its time.
 _LONGEST: Final = 3600.0
 
-# Bounds on calls: None is none.
+# Bounds on calls: None means no bound.
 _OPTIONAL: Final = (
     "memory",
     "max_text_bytes",

@@ -29,7 +29,7 @@ from tools.verify.encoding.paths import Comparison, Difference, Findings
 from tools.verify.encoding.references import Subject
 from tools.verify.encoding.texts import VERSION, Maker, real_text
 
-# Of one file; more of them say nothing new.
+# Differences of one file after which it is left: more of them show nothing new.
 ENOUGH = 10
 PAUSE = 5.0
 

@@ -95,7 +95,7 @@ class Pair:
         return [token for token in found if token]
 
     def _ids(self, place: int, text: str) -> Message:
-        """Ids, or that there are none: which error it is may differ."""
+        """The ids, or that there are none: the kind of error may differ."""
         options = {"add_special": self._special}
         try:
             answer = self._sessions[place].ask(
@@ -129,7 +129,7 @@ class Pair:
 
 
 def smallest(pair: Pair, examples: int, seed: int) -> Difference | None:
-    """Hypothesis invents texts and shrinks the first on which the two differ."""
+    """Hypothesis makes texts and shrinks the first on which the two differ."""
     import hypothesis
     from hypothesis import strategies
 
@@ -157,7 +157,7 @@ def smallest(pair: Pair, examples: int, seed: int) -> Difference | None:
     try:
         agree()
     except AssertionError:
-        # The last that failed is the smallest: Hypothesis replays it at the end.
+        # The last failing text is the smallest: Hypothesis replays it at the end.
         return found[-1]
     return None
 

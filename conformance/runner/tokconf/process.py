@@ -1,4 +1,4 @@
-"""An adapter as a process: a line goes in, a line comes out, or it has crashed or hangs."""
+"""An adapter as a process that answers each line with a line; or that crashes or hangs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .suite import Adapter
 
 LONGEST_LINE = 64 * 1024 * 1024
 STDERR_LINES = 20
-# A browser needs a while to put its things away.
+# A browser needs some seconds to close.
 FAREWELL_SECONDS = 5.0
 
 Message = dict[str, Any]
@@ -94,7 +94,7 @@ class AdapterProcess:
 
     def _write(self, line: bytes) -> None:
         assert self._process.stdin is not None
-        # A process that has ended is noticed where its answer is awaited.
+        # The end of a process is noticed where its answer is awaited.
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.write(line)
             self._process.stdin.flush()

@@ -28,7 +28,7 @@ _SETTLED_SECONDS: Final = 3
 
 
 def worth_it(file: int, state: os.stat_result) -> bool:
-    """Only where times can be relied on: on a file system of this machine."""
+    """Only where file times can be relied on: on a local file system."""
     if state.st_size < _SMALLEST or not sys.platform.startswith("linux"):
         return False
     from ..._host.linux.file_systems import may_be_mapped
