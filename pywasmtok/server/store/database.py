@@ -41,7 +41,7 @@ _MIGRATIONS: Final = (
         expires REAL
     ) WITHOUT ROWID;
     CREATE INDEX keys_of ON keys (tenant);
-    -- `public` owns tokenizers too, and is no tenant: so the code that inserts checks the tenant.
+    -- `public` owns tokenizers too, and is no tenant: whoever inserts looks for the tenant.
     CREATE TABLE tokenizers (
         tenant TEXT NOT NULL,
         digest TEXT NOT NULL,
