@@ -12,7 +12,7 @@ __all__ = ["ForkSafeLock"]
 class ForkSafeLock:
     """In a child process the thread that held the lock is gone, and the lock is open again.
 
-    Whoever guards something with it must leave that in order at every step.
+    So what it guards must be consistent at every step, not only when the lock is released.
     """
 
     __slots__ = ("__weakref__", "_lock")

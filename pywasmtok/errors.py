@@ -31,7 +31,7 @@
     │   ├── UnsupportedTemplateFeature     cannot be rendered exactly (`.feature` says what)
     │   └── TemplateLimitExceeded          also a LimitExceeded (`.feature` names the bound)
     ├── TokenizerClosed           used after close()
-    ├── Cancelled                 whoever asked has left
+    ├── Cancelled                 the caller has cancelled the call
     ├── BackendUnavailable        a package that this needs is not installed
     ├── BackendFailure            a library below failed or panicked
     └── HostError                 the WebAssembly host
@@ -198,7 +198,7 @@ class Unsupported(TokenizerError):
 
 class LimitExceeded(TokenizerError):
     """`limit` is the bound, and `asked` what would have passed it, in the same unit: bytes, tokens,
-    items, or seconds. None: nobody knows."""
+    items, or seconds. None: unknown."""
 
     kind = "limit_exceeded"
     limit: float | None = None
@@ -276,7 +276,7 @@ class TokenizerClosed(TokenizerError):
 
 
 class Cancelled(TokenizerError):
-    """Of a call within `cancellable`: somebody has called `cancel()` of its token."""
+    """A call within `cancellable` whose token was cancelled."""
 
     kind = "cancelled"
 

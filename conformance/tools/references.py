@@ -288,7 +288,7 @@ def cleaned(text: str) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """A tokenizer of the suite with the one who knows it."""
+    """A tokenizer of the suite with its reference."""
 
     name: str
     format: str

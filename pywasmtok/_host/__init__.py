@@ -145,8 +145,8 @@ def extent(prefix: bytes, *, build: str | None = None) -> dict[str, Any]:
 
 
 def _alone(build: str | None, work: Callable[[Instance], Any]) -> Any:
-    """A call in an instance of its own, within the deadline of this thread. Strangers' files go
-    through the build that shares nothing, whatever serves the tokenizers."""
+    """A call in an instance of its own, within the deadline of this thread. Untrusted files are
+    read by a build that shares no memory, whichever build serves the tokenizers."""
     refuse_subinterpreter()
     from .calls.deadline import current
     from .linux import thread_stack

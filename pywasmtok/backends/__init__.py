@@ -1,4 +1,4 @@
-"""Whoever can encode and decode, behind one contract (`base.Backend`)."""
+"""Implementations of encoding and decoding, behind one contract (`base.Backend`)."""
 
 from __future__ import annotations
 

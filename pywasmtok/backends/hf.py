@@ -372,7 +372,7 @@ def _encoding(
 
 
 class _Result(NamedTuple):
-    """One answer of the library, unpacked when somebody asks."""
+    """One answer of the library, unpacked on first access."""
 
     encoding: HFEncoding
 

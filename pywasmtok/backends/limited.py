@@ -306,7 +306,7 @@ class TokenizerWithLimits(Tokenizer):
             return
         size = 0
         for text in texts:
-            # Whatever is no text is refused by who wants one.
+            # A value that is no text is refused where it is encoded.
             if isinstance(text, str):
                 size += _utf8_length(text, most)
         if size > most:

@@ -1,4 +1,4 @@
-"""A tokenizer that somebody else serves, with the methods of one that is here."""
+"""A tokenizer on a server, with the methods of a local one."""
 
 from __future__ import annotations
 

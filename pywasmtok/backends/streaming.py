@@ -1,9 +1,9 @@
-"""Who decodes one id at a time.
+"""Which backend decodes one id at a time.
 
-The core, wherever there is one: its stream equals decoding all at once, for every list and every
-cut. Where another library serves the tokenizer, the core is given the vocabulary and the decoder
-alone. Where it does not know the decoder, everything is held back until the end: late, but right.
-Decoding windows of ids again and comparing texts is what goes wrong elsewhere.
+The core does, wherever possible: its stream equals decoding all at once, for every list and every
+cut. Where another library serves the tokenizer, the core loads the vocabulary and the decoder only.
+Where it does not know the decoder, all text is held back until the end: late, but right. Decoding
+windows of ids again and comparing texts, as other libraries do, gives wrong texts.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _serve(link: Connection, make: Maker) -> None:
         contender = make()
         link.send(True)
         while True:
-            # Strings that have just arrived: nobody has asked for their UTF-8 form.
+            # Strings that have just arrived: their UTF-8 form is not cached yet.
             share = link.recv()
             with calmly():
                 link.send(True)

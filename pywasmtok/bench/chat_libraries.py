@@ -1,4 +1,4 @@
-"""Everybody who renders chat templates, behind the same call: a conversation to its text.
+"""The libraries that render chat templates, behind the same call: a conversation to its text.
 
 `hf` is transformers' whole `apply_chat_template`, and the reference of all; `jinja2` and
 `minijinja` render a template that is compiled already, without any of the work around it.
@@ -16,7 +16,7 @@ from .libraries import TWIN, LeftOutError, imported
 
 __all__ = ["NAMES", "ChatLibrary", "load"]
 
-# What a tokenizer would say of itself; the same for everybody.
+# Variables that a tokenizer would define; the same for all libraries.
 SPECIAL = {"bos_token": "<s>", "eos_token": "</s>"}
 
 Render = Callable[[Chat], Any]

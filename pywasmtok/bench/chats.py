@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["LINES", "OWN_TEMPLATE", "Chat"]
 
 Take = Callable[[int], str]
-"""So many bytes of text that nobody has seen."""
+"""Takes so many bytes of text that no library has seen."""
 
 OWN_TEMPLATE = """\
 {%- if tools %}
@@ -49,7 +49,7 @@ class Chat:
     tools: list[dict[str, Any]] | None = None
 
     def copy(self) -> Chat:
-        """Of strings of its own: one keeps its UTF-8 form once somebody has asked for it."""
+        """A copy with strings of its own: a string keeps its UTF-8 form after the first use."""
         return Chat(_copy(self.messages), _copy(self.tools))
 
 

@@ -75,8 +75,8 @@ def hostile_text(kind: str, size: int, seed: int) -> str:
 
 
 def turned(text: str, times: int) -> str:
-    """A text of the same kind that nobody has seen: some libraries remember whole texts. A step is
-    a small part of the text, so that most of it stays in one piece, and each is shorter by a
-    character, since turning a run of one letter changes nothing."""
+    """A new text of the same kind: some libraries cache whole texts. It is rotated by a small part
+    of its length, so that most of it stays in one piece. Each is also one character shorter, since
+    rotating a run of one letter changes nothing."""
     at = 1009 * times % len(text)
     return (text[at:] + text[:at])[: len(text) - times]

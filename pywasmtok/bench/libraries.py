@@ -226,8 +226,8 @@ ASKED_FOR = frozenset({NATIVE})
 
 
 def names_of(builds: Sequence[str], only: Sequence[str] = ()) -> list[str]:
-    """Who is asked to take part. The first of our builds does twice: what separates the twins is
-    noise."""
+    """The libraries that take part. The first of our builds takes part twice: the difference
+    between both is noise."""
     wanted = [*builds, *([TWIN] if builds else []), *PEERS]
     if not only:
         return [name for name in wanted if name not in ASKED_FOR]

@@ -2,7 +2,7 @@
 
 Libraries take turns in random order within one process; what they answer is compared, in the timed
 run, with the reference; medians over several such turns. Every library gets its own copy of each
-string, because a Python string keeps its UTF-8 form once somebody has asked for it.
+string, because a Python string keeps its UTF-8 form after the first use.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def joined(lists: Any) -> list[int]:
 
 
 def copies(inputs: Sequence[Any]) -> list[Any]:
-    """Strings that nobody has asked for their UTF-8 form yet; ids stay as they are."""
+    """Copies of strings, without a cached UTF-8 form; ids stay as they are."""
     return [copy(one) for one in inputs]
 
 

@@ -1,7 +1,7 @@
 """The same engine without WebAssembly around it, built from the sources beside the package.
 
-Nobody else has such a build, so it takes part only where it is asked for: `--only portable,native`.
-What separates the two is the price of the sandbox.
+Users have no such build, so it takes part only where it is asked for: `--only portable,native`. The
+difference between the two is the cost of the sandbox.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Bench:
         return [tape.take(size) for _ in range(count)]
 
     def warm_up(self, corpus: str) -> None:
-        """Everybody has seen text of this kind, as on a server that runs for a while."""
+        """Every library encodes text of this kind first, as on a server that runs for a while."""
         texts = self.texts(corpus, max(1, self.plan.warm_up // 25), 25)
         for form in ("buffer", "list"):
             for contender in encoders(self.libraries, form):

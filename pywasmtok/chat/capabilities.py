@@ -74,7 +74,7 @@ class ChatCapabilities:
     """Whether that opens a block of thoughts, or opens and closes an empty one."""
     documents: bool
     date: str | None
-    """Who says the date: `clock`, or the name of a variable."""
+    """Where the date comes from: `clock`, or the name of a variable."""
     assistant_mask: bool
     """Whether there are generation blocks."""
     how: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A conversation as ids, in which no control token comes from what somebody said.
+"""A conversation as ids, in which no control token comes from the content of a message.
 
 The template is rendered with the origin of every character known, and the text is encoded in
 segments: the template's own words are trusted, all else is not. With messages that name no control
@@ -29,7 +29,7 @@ __all__ = ["EncodedChat", "encode_chat", "encode_rendered"]
 
 @dataclass(frozen=True)
 class EncodedChat:
-    """Ids, and whose they are. Places count characters of `text`."""
+    """Ids, and the origin of each. Places count characters of `text`."""
 
     encoding: Encoding
     text: str
@@ -38,7 +38,7 @@ class EncodedChat:
     generation: tuple[tuple[int, int], ...]
     """What the template calls generated."""
     defused: int
-    """How many control tokens the ids of the text have more if nobody looks who wrote them."""
+    """How many more control tokens the ids would have if user text could produce them."""
     count: int = field(repr=False)
 
     @property

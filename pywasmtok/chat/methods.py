@@ -79,7 +79,7 @@ class ChatMethods:
         kwargs          variables of the template
         """
         texts = not (tokenize or sanitize_control_tokens or return_assistant_tokens_mask)
-        # Whoever closes this takes it away at any moment.
+        # Read once: `close` in another thread may set it to None at any moment.
         known = self._chat
         if (
             texts
@@ -174,7 +174,7 @@ class ChatMethods:
 
     @property
     def chat_templates(self) -> ChatTemplates:
-        """The templates, and who states them."""
+        """The templates, and the places that state them."""
         known = self._chat
         if known is None:
             from .templates import ChatTemplates

@@ -70,7 +70,7 @@ def _number(value: Any) -> Any:
 
 
 def _of_object(value: Any, path: tuple[object, ...]) -> Any:
-    # Who has made a scalar of numpy has imported it.
+    # A program that holds a scalar of numpy has imported it.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return plain(value.item(), path)

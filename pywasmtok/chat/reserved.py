@@ -9,8 +9,7 @@ from ..errors import InvalidArgument
 
 __all__ = ["RESERVED", "refuse_reserved"]
 
-# Nobody from outside replaces what a template is asked to render, or the template: an argument may
-# come from a request.
+# Arguments may come from a request: they must replace neither the template nor its input.
 RESERVED: Final = frozenset(
     {
         "add_generation_prompt",

@@ -180,7 +180,7 @@ _renderer: Final = SandboxRenderer()
 
 
 def renderer() -> SandboxRenderer:
-    """The one of this process, for who has no own one."""
+    """The renderer of the process, for tokenizers without one of their own."""
     return _renderer
 
 

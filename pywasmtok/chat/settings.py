@@ -1,6 +1,6 @@
 """What the configurations beside a tokenizer say of padding, truncation and names.
 
-A value that makes no sense is as good as none: whoever needs it says so in the call.
+A value that makes no sense counts as missing: a call that needs it must state it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Settings(NamedTuple):
     padding_side: str = "right"
     truncation_side: str = "right"
     max_length: int | None = None
-    """How long a text the model takes; None: nobody says."""
+    """How long a text the model takes; None: not stated."""
     type_ids: bool = False
     attention_mask: bool = True
     pad_token: str | None = None

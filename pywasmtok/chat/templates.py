@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatTemplates", "Chosen"]
 
-# Ways to compile a tokenizer's own templates; who has more of them waits a little longer.
+# Ways to compile a tokenizer's own templates that are kept; others are compiled again.
 _KEPT = 32
 # No renderer, strict, no limits of the call's own.
 _PLAIN = (None, True, None)
@@ -42,7 +42,7 @@ class Chosen(NamedTuple):
         place = self.place
         if place is not None and place.render is not None:
             return by_function(place.render)
-        # Whoever may name a template in a request must not choose where it runs.
+        # A request that brings a template must not choose where it runs.
         rendering = rendering if place is not None else None
         own = place is not None and place.of_operator
         chosen = choose(rendering, of_operator=own, sandbox=sandbox)

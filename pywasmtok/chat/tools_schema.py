@@ -28,7 +28,7 @@ _SCALARS: dict[object, str] = {
     bool: "boolean",
     type(None): "null",
 }
-# Classes of packages that need not be there; who names one in a hint has imported it.
+# Classes of optional packages: a module that names one in a hint has imported it.
 _MEDIA = {("PIL.Image", "Image"): "image", ("torch", "Tensor"): "audio"}
 
 

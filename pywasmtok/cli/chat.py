@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["parser"]
 
-# Of a terminal: who wrote it, by the role of the message or the name of the argument.
+# Colours of the terminal, by origin: the role of the message or the name of the argument.
 COLOURS = {
     "template": "2",
     "user": "32",
@@ -105,7 +105,7 @@ def _render(options: argparse.Namespace) -> int:
         try:
             rendered = chat.template.render(replace(request, origins=coloured or options.json))
         except UnsupportedTemplateFeature:
-            # The text may be known although it is not known who wrote what.
+            # The text may be exact although the origins are unknown.
             rendered = chat.template.render(request)
             coloured = False
         for warning in chat.template.warnings:
@@ -254,7 +254,7 @@ def _coloured(options: argparse.Namespace) -> bool:
 
 
 class _Writers:
-    """Who wrote the character at a place."""
+    """The origin of the character at a place."""
 
     def __init__(self, origins: Sequence[Origin], messages: Sequence[Any]) -> None:
         self._origins = origins

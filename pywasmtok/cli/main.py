@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pywasmtok {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    encode = _command(commands, "encode", _encode, "text to ids, tokens and who answered")
+    encode = _command(commands, "encode", _encode, "text to ids, tokens and the backend")
     encode.add_argument("text", nargs="?", help="else --file, else standard input, verbatim")
     encode.add_argument("--file", "-f", metavar="PATH", help="read the text from a file")
     encode.add_argument("--pair", metavar="TEXT", help="a second text, encoded as a pair")
@@ -219,7 +219,7 @@ def _on_one_screen(info: TokenizerInfo) -> dict[str, Any]:
         "chosen": info.chosen,
         "passed over": info.passed_over,
         "beside it": info.sidecars,
-        "served by": ", ".join(serves) or "nobody here",
+        "served by": ", ".join(serves) or "no backend here",
         "because of": why,
         "model": ", ".join(filter(None, model)) if steps else None,
         "vocabulary": _vocabulary(steps),

@@ -65,9 +65,9 @@ def _serve_options(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--encoder",
         choices=ENCODERS,
-        help="who serves these tokenizers: auto: HuggingFace what the core refuses; core: the core"
-        " or an error; hf: HuggingFace; default, fastokens: as DYN_TOKENIZER means them. Without"
-        " it: the configuration, then the environment, then auto. Never of what tenants upload",
+        help="what serves these tokenizers: auto: HuggingFace for what the core refuses; core: the"
+        " core or an error; hf: HuggingFace; default, fastokens: as DYN_TOKENIZER means them."
+        " Without it: the configuration, then the environment, then auto. Never for tenants' files",
     )
     made.add_argument("--workers", type=int, help="processes that serve; default: 1")
     made.add_argument(
@@ -150,7 +150,7 @@ def named_source(given: str) -> tuple[str, str]:
 
 
 def _say(address: str, config: Config) -> None:
-    """For people; where nobody reads it, nothing waits."""
+    """A line for people; scripts use `_say_json`."""
     keys = "keys are needed" if config.needs_keys else "no keys are needed on this machine"
     print(f"pywasmtok serves at {address} ({keys})", flush=True)
 

@@ -278,13 +278,13 @@ def _add_tokenizer(asked: argparse.Namespace) -> int:
 
 
 def _service(store: Store, config: Config) -> Service:
-    """Enough of one to read files in: nobody calls it."""
+    """A service that only reads files: it serves no requests."""
     from ..server.opening import snapshots_of
     from ..server.scheduling.executor import ThreadWork
     from ..server.service import Service
     from ..tenants.pool import TenantPool
 
-    # With identity it has no tenant for whoever asks without a key.
+    # With identity on, it makes no tenant for requests without a key.
     config = msgspec.structs.replace(config, identity=True)
     return Service(config, store, TenantPool(snapshots_of(config)), ThreadWork(threads=1))
 

@@ -1,4 +1,4 @@
-"""Where a server is, and who asks. A key is shown nowhere: not by `repr`, not in an error."""
+"""The address of a server, and the key. A key is shown nowhere: not by `repr`, not in an error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Key:
         return "<Key>" if self._value else "<no Key>"
 
     def __reduce__(self) -> tuple[type[Key], tuple[None]]:
-        # It does not travel: who reads it elsewhere has the environment there.
+        # The key is not pickled: the process that loads it reads its own environment.
         return (Key, (None,))
 
 

@@ -35,7 +35,7 @@ class ServedTokenizer:
     chat_template: bool
     aliases: tuple[str, ...]
     public: bool
-    """Whether it is the operator's, and everybody's."""
+    """Whether it is the operator's, and so available to every tenant."""
     created: float
 
     @classmethod
@@ -68,7 +68,7 @@ class ServedChat:
     template_mask: list[int]
     """1 for tokens of which the template wrote every character."""
     defused: int
-    """How many control tokens the ids of the text have more if nobody looks who wrote them."""
+    """How many more control tokens the ids would have if user text could produce them."""
 
     @property
     def ids(self) -> list[int]:

@@ -123,8 +123,8 @@ class AsyncClient:
         await self.send(records.remove_key(tenant, id))
 
     async def send(self, call: Call[T], deadline: float | None = None) -> T:
-        """A call with all its attempts. Cancelling it closes its connection, by which the server
-        learns that nobody waits."""
+        """A call with all its attempts. Cancelling it closes its connection, and the server then
+        cancels its work."""
         import anyio
 
         settings = self.settings

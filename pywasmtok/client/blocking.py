@@ -134,7 +134,7 @@ class Client:
         self.send(records.remove_tenant(name))
 
     def make_key(self, tenant: str, *, keep_old_seconds: float | None = None) -> NewKey:
-        """Never asked for twice: if the answer is lost, remove the key that nobody knows."""
+        """Never repeated: if the answer is lost, the key is unknown, and should be removed."""
         return self.send(records.make_key(tenant, keep_old_seconds))
 
     def remove_key(self, tenant: str, id: str) -> None:

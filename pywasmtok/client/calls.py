@@ -26,7 +26,7 @@ __all__ = ["Fetch", "RemoteText", "TokenizerCalls"]
 
 
 class Fetch(Protocol):
-    """How the details of an encoding are asked for, by who may block."""
+    """Fetches the details of an encoding, in a client that may block."""
 
     def __call__(self, call: Call[T], /) -> T: ...
 
@@ -37,7 +37,7 @@ _COUNT: Final = struct.Struct("<I")
 
 
 class RemoteText:
-    """The source of the details of ids that a server made: asked for when somebody looks."""
+    """The source of the details of ids that a server made, fetched on first access."""
 
     __slots__ = ("_calls", "_fetch", "_special")
     name = "remote"

@@ -1,4 +1,4 @@
-"""Whether to ask again, and when. Nothing here waits or sends: who does asks this."""
+"""Retry policy without waiting or I/O; the blocking and the async client share it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Attempts:
             raise error
         longest = min(retries.first * 2.0**self._done, retries.longest)
         self._done += 1
-        # Whoever was refused together should not come back together.
+        # Jitter: clients that were refused at the same time do not retry at the same time.
         wait = max(at_least, longest * (1 - self._chance() / 2))
         if at_least:
             wait += longest * self._chance() / 2

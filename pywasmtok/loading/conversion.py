@@ -54,7 +54,7 @@ def convert(data: bytes, options: bytes, source: str | None) -> Converted:
 
 
 class Conversion:
-    """Made once, when somebody asks, by whichever thread comes first."""
+    """The conversion of one file, made once, by the first thread that needs it."""
 
     def __init__(self, data: bytes | LazyFile, options: bytes, source: str) -> None:
         self._data = data
@@ -73,7 +73,7 @@ class Conversion:
         return ", ".join(touching(outcome, side)) or None
 
     def document(self) -> bytes:
-        """For one reader: it is not kept, for it is large and nobody reads it twice."""
+        """The document, for a single reader: it is large, and not kept after the first read."""
         with self._lock:
             outcome = self._settle()
             document, self._document = self._document, None

@@ -140,7 +140,8 @@ def create_tokenizer(
 
 
 def _remote(url: str, said: dict[str, Any]) -> Tokenizer:
-    """What else was said would be about a file, which the server has and reads its own way."""
+    """A tokenizer on a server. Options that concern a file are refused: the server has read the
+    file."""
     import inspect
 
     parameters = inspect.signature(create_tokenizer).parameters
@@ -200,7 +201,7 @@ def create_tokenizer_with_chat_template(
     ):
         tok.recipe = recipe
         return tok
-    # What this template writes are control tokens, too: the file is read with that.
+    # The tokens that this template writes are control tokens, too: the file is read again with it.
     tok.close()
     return from_recipe(recipe._replace(load=json.dumps({**load, "control": control}).encode()))
 
@@ -213,7 +214,7 @@ def _options(  # noqa: PLR0917
     threads: int | None,
     snapshots: Snapshots,
 ) -> Options:
-    """Arguments are looked at before any file is read."""
+    """Checks the arguments before any file is read."""
     chosen = choose_encoder(encoder), choose_decoder(decoder), _known_build(build)
     if snapshots is not None and snapshots is not False:
         from .._host.snapshots.store import SnapshotStore
@@ -278,7 +279,7 @@ def _tokenizer(hybrid: Hybrid, recipe: Recipe, build: str | None, file_format: s
 
 
 def _core_alone(options: Options) -> Options:
-    """Nothing stops a call of another library, so none takes part."""
+    """Under a deadline only the core takes part: nothing stops a call of another library."""
     if options.encoder == "hf":
         raise InvalidArgument(
             'encoder="hf" has no bounds on time and memory',
@@ -392,7 +393,7 @@ def _format_of(data: bytes, load: bytes) -> str:
     try:
         return str(_host.detect(data)["format"])
     except TokenizerError:
-        # HuggingFace has its say about what this is not.
+        # The core does not recognise the format: HuggingFace reports what is wrong with the file.
         return TOKENIZER_JSON
 
 
@@ -408,7 +409,7 @@ def hf_reads(data: bytes, load: bytes) -> bool:
 
 
 def fall_back(load: Callable[[], object], error: TokenizerError, source: str) -> str:
-    """Loads the fallback, or raises the error of the core where that has no use."""
+    """Loads the fallback; or raises the error of the core if a fallback cannot help."""
     reason = reason_of(error)
     try:
         load()

@@ -1,4 +1,4 @@
-"""What a source holds and who would serve it, without keeping a tokenizer."""
+"""What a source holds and which backend would serve it, without keeping a tokenizer."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class TokenizerInfo:
     sha256: str | None
     """Of the bytes that were read; of a GGUF file these end before the tensors."""
     encoder: str | None
-    """Who would encode: `core`, `hf`, `mock`; None: nobody here."""
+    """The backend that would encode: `core`, `hf`, `mock`; None: none here."""
     falls_back: str | None = None
     """What the core lacks for this file, such as `normalizer:Precompiled`."""
     decoder: str | None = None
-    """Who would decode by default."""
+    """The backend that would decode by default."""
     decoder_reason: str | None = None
     """Why it is not HuggingFace."""
     chosen: str | None = None
@@ -48,7 +48,7 @@ class TokenizerInfo:
     chat_templates: Mapping[str, int] = field(default_factory=dict)
     """Name and length in characters of each that counts."""
     chat_template_places: tuple[str, ...] = ()
-    """Who states chat templates: the one that counts, then those that it outranks."""
+    """Places that state chat templates: the one that counts, then those that it outranks."""
     fingerprint: str | None = None
     decoding_fingerprint: str | None = None
     """Those of the tokenizer that this would be; see docs/hashes.md."""
@@ -139,7 +139,7 @@ def describe(found: Source, request: Request) -> TokenizerInfo:
 
 
 def _facts(found: Source) -> dict[str, Any]:
-    """What is known before the file is read as what it is."""
+    """The facts that are known before the file is parsed."""
     verdict = _detect(found)
     return {
         "source": found.name,
@@ -157,7 +157,7 @@ def _facts(found: Source) -> dict[str, Any]:
 
 
 def _templates(found: Source, inside: tuple[TemplatePlace, ...] = ()) -> dict[str, Any]:
-    """What stands beside the tokenizer counts before what it holds."""
+    """Templates beside the tokenizer come before those inside its file."""
     places = (*found.sidecars.template_places, *inside)
     counts = places[0].templates if places else {}
     return {

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, for who asks for them.
+"""Metrics for Prometheus, off until `enable` is called.
 
     from pywasmtok import metrics
     metrics.enable(aliases=("sglang", "dynamo"))

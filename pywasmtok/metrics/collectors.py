@@ -1,5 +1,5 @@
-"""Metrics that are made when somebody scrapes: what the host knows anyway, and the names that other
-systems give to what is counted under ours."""
+"""Metrics that are made at each scrape: state that the host keeps anyway, and the names that other
+systems give to our metrics."""
 
 from __future__ import annotations
 

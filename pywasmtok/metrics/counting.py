@@ -45,7 +45,7 @@ def put_in_place(made: Instruments) -> tuple[tuple[Any, str, Any], ...]:
     from ..tokenizer.stream import DecodeStream
     from ..tokenizer.tokenizer import Tokenizer
 
-    # Every method that is counted, and who counts it.
+    # Every method that is counted, and the function that counts it.
     plan: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
         (Tokenizer, "encode", _encode),
         (Tokenizer, "encode_batch", _encode_batch),

@@ -1,7 +1,7 @@
-"""A tokenizer server that strangers can share: `pywasmtok serve`. docs/serving.md is the guide.
+"""A multi-tenant tokenizer server: `pywasmtok serve`. docs/serving.md is the guide.
 
-Follow a request: `app` (routes) -> `identity` (whose key) -> `dialects` or `api` (its shape) ->
-`service` (which tokenizer, may it) -> `work` (its turn, off the event loop) -> `tenants`.
+The way of a request: `app` (route) -> `auth` (tenant of the key) -> `dialects` or `api` (shape) ->
+`service` (tokenizer, permission) -> `scheduling` (queue, off the event loop) -> `tenants`.
 """
 
 __all__: list[str] = []

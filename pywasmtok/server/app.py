@@ -44,8 +44,8 @@ PROBES: Final = frozenset({"/health", "/ready", "/metrics"})
 
 
 LATE_SECONDS: Final = 0.1
-"""What an address waits for its answer that has shown too many wrong keys. Each refusal is work on
-the event loop, and whoever guesses asks again as soon as there is one."""
+"""How long an address that has sent too many wrong keys waits for each answer. A refusal is work on
+the event loop, and a client that guesses keys sends the next one as soon as it is refused."""
 
 
 def create_app(service: Any, routes: Sequence[BaseRoute] | None = None) -> App:
@@ -58,7 +58,7 @@ def create_app(service: Any, routes: Sequence[BaseRoute] | None = None) -> App:
 
 
 class State:
-    """What handlers reach by `request.app.state`, as in Starlette."""
+    """The object `request.app.state` of handlers, as in Starlette."""
 
     def __init__(self, service: Any) -> None:
         self.service = service
@@ -69,12 +69,12 @@ class App:
     def __init__(
         self, service: Any, routes: Sequence[BaseRoute], straight: Straight | None = None
     ) -> None:
-        """`straight`: a quicker way for some requests, which answers as the routes do."""
+        """`straight`: a faster reader for some requests, with the same answers as the routes."""
         self.state = State(service)
         self.routes = tuple(routes)
         self._service = service
         self._straight = straight
-        # For servers that can have a request answered before there is anything of ASGI.
+        # For protocols that can answer a request before any object of ASGI exists.
         self.direct = None if straight is None else Direct(service, straight, self._count)
         self._identity = Identity(service)
         self._open = OPEN | ({"/metrics"} if service.config.metrics.open else set())
@@ -102,7 +102,7 @@ class App:
             await _lifespan(receive, send)
 
     async def _straight_http(self, scope: Scope, receive: Receive, send: Send) -> Receive | None:
-        """None: it is answered. Else this is what the ordinary way receives from."""
+        """None: the request is answered. Else the `receive` for the general way."""
         screened = None if self._straight is None else self._straight.screened(scope)
         if screened is None:
             return receive
@@ -297,13 +297,13 @@ def _begin(app: App, scope: Scope, method: str) -> Exchange:
     return exchange
 
 
-# Of an answer, what is written at once: a millisecond's work are some megabytes.
+# Bytes of a body that are written at once: writing some megabytes takes a millisecond.
 _PART: Final = 64 << 10
 
 
 class _Sender:
-    """Sees what is sent: the status, how much, and whether anything was. What is large goes in
-    parts, between which it is everybody else's turn."""
+    """Records what is sent: the status, how many bytes, and whether sending has begun. Large bodies
+    are sent in parts, between which the event loop serves other requests."""
 
     __slots__ = ("_exchange", "_send", "begun")
 
@@ -330,7 +330,7 @@ class _Sender:
         await self._send(message)
 
     async def _sent_in_parts(self, message: Message, body: bytes) -> Message:
-        """What is left to be sent."""
+        """Sends all parts of the body but the last one; returns the message with that."""
         bodies = self._exchange.bodies
         parts = memoryview(body)
         while len(parts) > _PART:
@@ -347,7 +347,7 @@ async def _refuse(
 ) -> None:
     exchange.error = error.kind
     if sender.begun:
-        # The server below ends the connection before the answer's end: so the caller can tell.
+        # The server below closes the connection before the end, so the client sees the failure.
         return
     body = shaped(error, scope["path"], exchange.dialect)
     await refusal(error, body)(scope, receive, sender)

@@ -1,4 +1,4 @@
-"""What there is, in memory: a copy of the store's records that follows it.
+"""A copy of the store's records in memory, which follows their changes.
 
 A request reads one `View` and never sees half of a change. Changes of this process are in the next
 view at once, those of other processes within a tenth of a second.
@@ -28,7 +28,7 @@ DEFAULT: Final = "default"
 """The name that is meant where a request names none."""
 
 _POLL_SECONDS: Final = 0.05
-# Somebody may write all the time: then what was read last is as good as anything.
+# Other processes may write all the time: after so many attempts the last one counts.
 _ATTEMPTS: Final = 8
 
 _log = logging.getLogger("pywasmtok")
@@ -57,7 +57,7 @@ class View:
         return None
 
     def resolve(self, tenant: str, name: str | None) -> tuple[str, TokenizerRecord]:
-        """What a name means to a tenant, and how the tokenizer is called then."""
+        """The tokenizer that a name means to a tenant, and the name that it has then."""
         if name is None:
             return self._unnamed(tenant)
         for owner in (tenant, PUBLIC):
@@ -123,8 +123,8 @@ Changed = Callable[[View, View], None]
 
 class Catalog:
     def __init__(self, store: Store, prepare: Changed, retire: Changed) -> None:
-        """`prepare` is told of what comes before anybody can see it, `retire` of what goes when
-        nobody finds it any more: the old view and the new one."""
+        """Both are called with the old view and the new one: `prepare` before the new view is
+        visible to requests, `retire` afterwards."""
         self._store = store
         self._prepare = prepare
         self._retire = retire
@@ -161,7 +161,7 @@ class Catalog:
                 self.refresh()
                 failing = False
             except TokenizerError as error:
-                # What is known stays good; said once, not twenty times a second.
+                # The last view stays in use. Logged once, not twenty times a second.
                 if not failing:
                     _log.error("the records cannot be read: %s", error)
                 failing = True
@@ -196,7 +196,7 @@ class TenantFiles:
 
 
 def _read(store: Store) -> View:
-    """All records as they were at one moment: nobody wrote while they were read."""
+    """All records as they were at one moment: reads again if they changed meanwhile."""
     for attempt in range(_ATTEMPTS):
         before = store.generation()
         tenants = {record.name: record for record in store.tenants()}

@@ -45,7 +45,7 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Of the process, whoever asks; what each tenant may is in its own limits."""
+    """Bounds of the process, for all callers together; each tenant has limits of its own."""
 
     threads: int = 0
     """Calls into sandboxes at the same time; 0: twice the processors."""
@@ -131,7 +131,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Of tenants without limits of their own: fields of TenantLimits; `calls` is a table."""
 
     def source_of(self, name: str) -> tuple[str, str]:
-        """Where the tokenizer is, and who serves it: its own choice first, then that of all."""
+        """The source of a tokenizer, and its encoder: its own setting, else the common one."""
         said = self.tokenizers[name]
         if isinstance(said, str):
             said = Source(said)
@@ -169,7 +169,7 @@ def read_config(path: str | Path | None, flags: dict[str, Any] | None = None) ->
     choose_encoder(config.encoder)
     if not config.needs_keys and not is_loopback(config.listen.host):
         raise InvalidArgument(
-            f"identity = false on {config.listen.host}: anybody could use this server",
+            f"identity = false on {config.listen.host}: any client could use this server",
             hint="without keys it listens on 127.0.0.1 or ::1 only",
         )
     return config

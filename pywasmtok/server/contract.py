@@ -1,4 +1,4 @@
-"""What the parts of the server promise to each other."""
+"""The interfaces between the parts of the server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PUBLIC = "public"
 """The owner of the operator's own tokenizers, which every tenant may use and none may change."""
 
 LOCAL = "local"
-"""Whoever asks while identity is off."""
+"""The tenant of all requests while identity is off."""
 
 
 # Records: what survives a restart.
@@ -46,7 +46,7 @@ class KeyRecord:
     hash: str
     """SHA-256 of the key, hexadecimal. Keys have 256 random bits, so nothing slower is needed."""
     tenant: str | None
-    """None: an admin's key, which is nobody's tenant."""
+    """None: an admin's key, which belongs to no tenant."""
     created: float
     expires: float | None = None
     """Seconds since 1970: a key that was rotated stays good until then."""
@@ -84,14 +84,14 @@ class Store(Protocol):
     when the disk is)."""
 
     def generation(self) -> int:
-        """Another number as soon as any process has changed a record (usage does not count): cheap
-        enough to be asked every 100 ms, and the way in which processes learn of changes."""
+        """A number that changes as soon as any process has changed a record (usage does not count).
+        Cheap enough to be read every 100 ms: processes learn of changes by it."""
         ...
 
     def tenants(self) -> list[TenantRecord]: ...
     def put_tenant(self, record: TenantRecord) -> None: ...
     def remove_tenant(self, name: str) -> None:
-        """With its keys, aliases, tokenizers, usage, and files that nobody else has."""
+        """With its keys, aliases, tokenizers, usage, and files that no other tenant has."""
         ...
 
     def keys(self) -> list[KeyRecord]: ...
@@ -112,8 +112,8 @@ class Store(Protocol):
         most_bytes: int | None = None,
         most: int | None = None,
     ) -> None:
-        """The file first, then the record and the alias in one transaction: whoever sees the record
-        finds the file. What the tenant stores is counted in that transaction: `StorageFull`."""
+        """The file first, then the record and the alias in one transaction: a reader that sees the
+        record finds the file. The transaction counts the tenant's bytes, too: `StorageFull`."""
         ...
 
     def remove_tokenizer(self, tenant: str, digest: str) -> None: ...
@@ -139,7 +139,7 @@ class Store(Protocol):
         ...
 
     def listen(self, told: Callable[[], None]) -> None:
-        """Called after each change that was made through this object, by whoever made it."""
+        """`told` is called after each change that is made through this object, in its thread."""
         ...
 
     def close(self) -> None: ...
@@ -150,7 +150,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as its key says."""
+    """The identity behind a request, as its key states it."""
 
     tenant: str
     admin: bool = False
@@ -187,12 +187,12 @@ class Served:
         self.tenant = tenant
         self.info = info
         self.tokens = 0
-        """What the request has had encoded or decoded, as its handler says, for usage."""
+        """Tokens that the request has encoded or decoded, set by its handler, for usage."""
         self._tokenizer = tokenizer
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """It may have to be read first: for the call that `run` makes, not for the event loop."""
+        """May read the file first: for the call that `run` makes, not for the event loop."""
         if self._tokenizer is None:
             self._tokenizer = self.tenant.tokenizer(self.digest)
         return self._tokenizer
@@ -204,7 +204,7 @@ class Served:
 
 
 class Work(Protocol):
-    """Calls into sandboxes, off the event loop, in fair turns."""
+    """Calls into sandboxes, off the event loop, scheduled fairly between tenants."""
 
     async def run(
         self,
@@ -223,8 +223,8 @@ class Work(Protocol):
         ...
 
     def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
-        """`run` of a call that is short, at once, on the event loop; the tenant has admitted it.
-        NotNowError: that cannot be, and nothing has been done."""
+        """`run` of a short call, at once, on the event loop; the tenant has admitted it.
+        NotNowError: it cannot run now, and nothing has been done."""
         ...
 
     def close(self) -> None: ...
@@ -245,7 +245,7 @@ class ServiceLike(Protocol):
         ...
 
     def has_news(self) -> bool:
-        """Whether another process of the server has changed what is known here."""
+        """Whether another process of the server has changed records since they were last read."""
         ...
 
     def find(self, caller: Caller, name: str | None) -> Served:

@@ -1,8 +1,8 @@
-"""Alive, ready, draining: what probes are told, and how the server ends.
+"""Alive, ready, draining: the answers to probes, and the end of the server.
 
-On the first SIGTERM or Ctrl-C it drains: what is new is refused with 503, what runs may finish
-within the drain's seconds, and streams are ended with an error that says why. On a second one it
-ends at once.
+On the first SIGTERM or Ctrl-C it drains: new requests are refused with 503, running requests may
+finish within the drain's seconds, and streams are ended with an error that says why. On a second
+one it ends at once.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["CUT_OFF", "Lifecycle", "routes", "serve"]
 
 CUT_OFF: Final = 1
-"""Exit code: the drain's seconds were over before the last request was."""
+"""Exit code: the drain's seconds were over before the last request had ended."""
 
-# How often the end of the last request is looked for.
+# How often the drain checks whether the last request has ended.
 _LOOK_SECONDS: Final = 0.02
 
 # After the drain, for what uvicorn still has open: answers on their way to slow readers.
@@ -68,7 +68,7 @@ class Lifecycle:
         self._waiting: set[asyncio.Future[None]] = set()
 
     def now_ready(self) -> None:
-        """The tokenizers of the configuration are there. From any thread."""
+        """Called when the tokenizers of the configuration are loaded. From any thread."""
         self.ready = True
 
     def entered(self) -> _Entered:
@@ -116,7 +116,7 @@ class Lifecycle:
 
 
 def routes(service: ServiceLike) -> list[Route]:
-    """`/health`: the process answers. `/ready`: it can do work, and wants to."""
+    """`/health`: the process answers. `/ready`: it accepts work."""
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
@@ -168,7 +168,7 @@ def serve(
         drained: asyncio.Task[None] | None = None
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            # Between any two instructions of Python: nothing but numbers.
+            # A signal handler, which may run between any two instructions: it only counts.
             self.signals += 1
             if self.signals > 1:
                 self.code = CUT_OFF if lifecycle.running else self.code
@@ -187,7 +187,8 @@ def serve(
                     lane.stop()
 
         def arrived(self, connection: socket.socket, begun: bytes) -> None:
-            """From another process, which has read the beginning of a request on it."""
+            """A connection from another process, which has read the beginning of a request on
+            it."""
             config = self.config
 
             def protocol() -> asyncio.Protocol:

@@ -22,12 +22,12 @@ def limits_of(limits: TenantLimits) -> dict[str, Any]:
 
 
 def limits_from(stored: Mapping[str, Any]) -> TenantLimits:
-    """What an older version did not know has its default."""
+    """Fields that an older version did not store have their defaults."""
     return changed(TenantLimits(), stored, strict=False)
 
 
 def changed(limits: TenantLimits, said: Mapping[str, Any], *, strict: bool = True) -> TenantLimits:
-    """With what is said in place of what was. `strict`: unknown names are errors."""
+    """The limits with changed fields. `strict`: unknown names are errors."""
     mine = _known(said, TenantLimits, "limits", strict)
     if isinstance(mine.get("calls"), Mapping):
         mine["calls"] = _with(limits.calls, _calls(mine["calls"], strict), "limits.calls")
@@ -36,7 +36,7 @@ def changed(limits: TenantLimits, said: Mapping[str, Any], *, strict: bool = Tru
 
 def _calls(said: Mapping[str, Any], strict: bool) -> dict[str, Any]:
     known = _known(said, Limits, "limits.calls", strict)
-    # Two names of one bound: the last that was said is meant.
+    # Two names of one bound: the last one counts.
     if "file_bytes" in known:
         known.setdefault("max_file_bytes", known["file_bytes"])
     return known

@@ -41,7 +41,7 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
         store = open_store(config.storage.path)
         undo.callback(store.close)
         if config.identity is None and not config.needs_keys and store.keys():
-            # Keys were handed out: without them nobody uses this store.
+            # The store has keys, so requests need one.
             config = msgspec.structs.replace(config, identity=True)
         pool = TenantPool(
             snapshots_of(config), max_memory=bounds.memory, idle_seconds=bounds.idle_seconds
@@ -106,7 +106,7 @@ def check_workers(config: Config) -> None:
 
 
 def _publish(service: Service) -> None:
-    """With nothing said and nothing kept, there is the tokenizer of the package."""
+    """Without configuration and stored files, the server offers the tokenizer of the package."""
     from ..tenants.options import read_source
 
     config = service.config
@@ -123,7 +123,7 @@ def _publish(service: Service) -> None:
 
 
 def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) -> None:
-    """Of what each worker has for itself: those of several are summed."""
+    """Gauges of what each worker has for itself: those of several workers are summed."""
     gauges: dict[str, tuple[str, Callable[[], float]]] = {
         "queued": ("Calls that wait for their turn", lambda: work.numbers().queued),
         "running": ("Calls into sandboxes now", lambda: work.numbers().running),

@@ -1,4 +1,4 @@
-"""All routes of the server, by who answers them."""
+"""All routes of the server, by the module that answers them."""
 
 from __future__ import annotations
 

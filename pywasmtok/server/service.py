@@ -48,13 +48,13 @@ __all__ = ["Service"]
 
 T = TypeVar("T")
 
-# How often usage is written and memory is looked after.
+# How often usage is written and memory is checked.
 _UPKEEP_SECONDS: Final = 5.0
 
-# Names whose meaning is remembered; it is soon found again.
+# Names whose meaning is cached.
 _MOST_FOUND: Final = 8192
 
-# Of the operator's own files, which are read before anybody asks for them.
+# Of the operator's own files, which are read before the first request for them.
 _PUBLIC_LIMITS: Final = {
     "calls": {
         "deadline": None,
@@ -88,13 +88,13 @@ class Service:
         self.lifecycle = Lifecycle(config.listen.drain_seconds)
         self._limits = changed(TenantLimits(), config.limits)
         self._catalog = Catalog(store, self._prepare, self._retire)
-        # What names mean to tenants, as far as it was asked for, in one view.
+        # The cached meanings of names, for one view.
         self._found: tuple[View, dict[tuple[str, str | None], tuple[str, TenantLike, FileInfo]]]
         self._found = View(), {}
         self._is_shared = config.listen.workers + config.listen.long_workers > 1
         self._usage = UsageWriter(store)
         self._may_be_hf = choose_encoder(config.encoder) != "core"
-        # Digests of those that the operator has said it for one by one.
+        # Digests that the operator has assigned to HuggingFace one by one.
         self._hf: set[str] = set()
         self._end = threading.Event()
         self._upkeep: threading.Thread | None = None
@@ -130,8 +130,8 @@ class Service:
         return Served(called, info.digest, tenant, tenant.live(info.digest), info)
 
     def has_news(self) -> bool:
-        """Whether another process has changed the records and this one had not seen it. To be asked
-        before somebody is refused: the answer to an upload may have come from the other one."""
+        """Whether another process has changed the records since this one last read them. Called
+        before a refusal: an upload may have been answered by the other process."""
         if not self._is_shared:
             return False
         before = self._catalog.view
@@ -269,7 +269,8 @@ class Service:
                 )
                 return info.digest
             except StorageFull as full:
-                # A full disk has no limit of its own, and nothing of this tenant's would help.
+                # A full disk has no limit of its own, and removing this tenant's files would not
+                # help.
                 if full.limit is None or not self._make_room(tenant.name, info.digest):
                     tenant.remove(info.digest)
                     raise
@@ -293,8 +294,8 @@ class Service:
         options: Mapping[str, Any],
         encoder: str = "auto",
     ) -> None:
-        """A tokenizer of the operator's, for all. Of one that is known already, nothing is read
-        but its snapshot; without a snapshot it is made now, before somebody has to wait for it.
+        """A tokenizer of the operator's, for all tenants. Of one that is known already, only its
+        snapshot is read; without a snapshot it is made now, before the first request for it.
         `encoder`: as `choose_encoder` answers. HuggingFace serves it under another digest."""
         check_alias(alias)
         by_hf = partial(self._publish, alias, data, {**options, "encoder": "hf"})
@@ -316,7 +317,7 @@ class Service:
         try:
             public.tokenizer(digest)
         except (UnknownTokenizer, LoadError):
-            # Not known; or damaged, and here are its bytes.
+            # Unknown, or damaged: the file is uploaded from these bytes.
             self.upload(public, bytes(data), options, alias)
         else:
             if view.aliases.get(PUBLIC, {}).get(alias) != digest:
@@ -353,7 +354,7 @@ class Service:
             digest = digest_of(data, options)
             if self._catalog.view.record(tenant.name, digest) is None:
                 raise
-            # It was good once: what is stored of it is damaged, and these bytes mend it.
+            # The file was valid before: the stored bytes are damaged, and these replace them.
             tenant.remove(digest)
             return tenant.add(data, **options)
 
@@ -381,7 +382,7 @@ class Service:
         for name, record in new.tenants.items():
             before = old.tenants.get(name)
             if before is not None and before.created != record.created:
-                # Removed, and somebody else has the name now: both since we last looked.
+                # Since the last look the tenant was removed, and another was made by its name.
                 self._remove_tenant(name)
                 before = None
             if before is None:
@@ -397,7 +398,7 @@ class Service:
             for owner, records in old.tokenizers.items()
         }
         for owner, digests in gone.items():
-            # What was public may be open at every tenant.
+            # A public tokenizer may be loaded for every tenant.
             users = (*new.tenants, PUBLIC) if owner == PUBLIC and digests else (owner,)
             for name in users:
                 self._forget(name, digests, new)

@@ -55,7 +55,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Errors and limits are asked for by many who need no tenant."""
+    """Imports the rest on first access: many modules need the errors and limits alone."""
     from importlib import import_module
 
     if name in _LATER:

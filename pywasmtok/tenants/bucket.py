@@ -1,4 +1,4 @@
-"""How much is done for a tenant in a second, and how much at once after a rest."""
+"""A token bucket over bytes: a rate in the long run, and a burst after a rest."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from .errors import TooManyRequests
 __all__ = ["Bucket", "Clock"]
 
 Clock = Callable[[], float]
-"""Seconds, from any beginning, that never go back."""
+"""A monotonic clock, in seconds."""
 
 _SHORTEST_WAIT = 0.001
 
 
 class Bucket:
-    """Tokens are bytes. It fills with time, up to the burst.
-
-    What is larger than the burst could never fit: it is let in when the bucket is full, and leaves
-    a debt that later calls wait for. So the rate holds for every size, and nothing is shut out.
-    """
+    """A token is a byte. The bucket fills with time, up to the burst. A call larger than the burst
+    is admitted when the bucket is full, and leaves a debt that later calls wait for. So the rate
+    holds for calls of every size, and no call is refused for ever."""
 
     def __init__(self, rate: float, burst: float, clock: Clock = time.monotonic) -> None:
         self._rate, self._burst = rate, burst
@@ -40,18 +38,18 @@ class Bucket:
         raise self._too_many(cost, wait)
 
     def wait(self, cost: float) -> float:
-        """Seconds until `take` would do it, as things are; 0: it would now."""
+        """Seconds until `take` would succeed; 0: it would now."""
         with self._lock:
             return self._wait(cost)
 
     def give_back(self, cost: float) -> None:
-        """What was taken for something that was not done."""
+        """Returns the bytes of a call that was not made."""
         with self._lock:
             self._fill()
             self._level = min(self._burst, self._level + cost)
 
     def set(self, rate: float, burst: float) -> None:
-        """Other numbers from now on; what is in it stays, as far as it fits."""
+        """Sets other numbers; the level stays, as far as the new burst allows."""
         with self._lock:
             self._fill()
             self._level = min(burst, self._level + max(0.0, burst - self._burst))
@@ -59,7 +57,7 @@ class Bucket:
 
     @property
     def level(self) -> float:
-        """Bytes that could be had now; below 0: a debt."""
+        """Bytes that are available now; below 0: a debt."""
         with self._lock:
             self._fill()
             return self._level
@@ -88,5 +86,5 @@ class Bucket:
         return error
 
 
-# Longer than anybody waits, and still a number that a header can say.
+# Seconds that stand for ever, small enough for a header.
 _FOREVER = 86_400.0

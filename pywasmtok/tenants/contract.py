@@ -1,4 +1,4 @@
-"""What the parts of a tenant promise to those who use them: the server, and programs."""
+"""The interfaces of tenants, for the server and for programs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FileInfo:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a tenant has had done since it was made."""
+    """What was done for a tenant since it was made."""
 
     requests: int = 0
     refused: int = 0
@@ -49,7 +49,8 @@ class Usage:
 
 
 class Files(Protocol):
-    """Where the bytes of files are kept. A tenant asks again after its tokenizers were evicted."""
+    """Where the bytes of files are kept. A tenant opens a file again after its tokenizers were
+    evicted."""
 
     def open(self, digest: str) -> tuple[bytes | LazyFile, Mapping[str, Any]]:
         """The file, and the options (of `create_tokenizer_from_file`) that it is read with.
@@ -73,12 +74,12 @@ class TenantLike(Protocol):
         ...
 
     def tokenizer(self, digest: str) -> Tokenizer:
-        """With the tenant's limits on each call, in instances that nobody else ever has. Made anew
-        where it was evicted. UnknownTokenizer: the tenant has none such."""
+        """With the tenant's limits on each call, in instances that no other tenant ever uses. Made
+        anew if it was evicted. UnknownTokenizer: the tenant has none such."""
         ...
 
     def live(self, digest: str) -> Tokenizer | None:
-        """The same where it is in memory, at no cost."""
+        """The same tokenizer if it is in memory; else None."""
         ...
 
     def admitted(self, cost: int) -> AbstractContextManager[None]:
@@ -102,7 +103,7 @@ class TenantLike(Protocol):
     def take_back(self, cost: int) -> None: ...
 
     def note(self, *, tokens: int = 0, seconds: float = 0.0, refused: int = 0) -> None:
-        """What only the caller knows of a call."""
+        """Adds numbers of a call that only its caller knows."""
         ...
 
     def usage(self) -> Usage: ...
@@ -122,8 +123,8 @@ class TenantPoolLike(Protocol):
     def remove(self, name: str) -> None: ...
 
     def evict(self) -> int:
-        """Lets go of instances of who was idle for longest, until the pool's memory is within its
-        bound. How many tenants lost theirs."""
+        """Drops the instances of the tenants that were idle for longest, until the pool's memory is
+        within its bound. Returns how many tenants lost theirs."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What a tenant is told when it asks for more than its share."""
+"""Errors for a tenant that exceeds its share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TooManyRequests(QuotaExceeded):
 
 
 class Overloaded(TokenizerError):
-    """The process has no room for anybody's call; nothing of this tenant's is the reason."""
+    """The process has no room for more calls of any tenant; this tenant's load is not the cause."""
 
     kind = "overloaded"
     retry_after: float = 1.0

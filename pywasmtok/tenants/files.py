@@ -15,7 +15,7 @@ __all__ = ["KeptFile", "MemoryFiles"]
 
 
 class MemoryFiles:
-    """Files of a tenant that nobody keeps elsewhere."""
+    """Files of a tenant that are kept in memory only."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[bytes | LazyFile, Mapping[str, Any]]] = {}
@@ -39,8 +39,8 @@ class MemoryFiles:
 
 
 class KeptFile(LazyFile):
-    """A file by its digest. Its bytes are asked for when they are needed, have to be those of the
-    digest then, and are not kept."""
+    """A file known by its digest. Its bytes are opened when needed, compared with the digest, and
+    not kept."""
 
     settled = False
     identity = ""
@@ -55,11 +55,11 @@ class KeptFile(LazyFile):
         self._lock = ForkSafeLock()
 
     def lies(self, opened: Callable[[], bytes | LazyFile]) -> None:
-        """Where its bytes are from now on."""
+        """Sets where its bytes are from now on."""
         self._opened = opened
 
     def sha256(self) -> str:
-        """Names the bytes, as well as their own hash would: the digest is made of it."""
+        """Identifies the bytes as well as their own hash would: the digest is derived from it."""
         return self._digest or ""
 
     def __bytes__(self) -> bytes:
@@ -76,4 +76,4 @@ class KeptFile(LazyFile):
         return data[:length] if isinstance(data, bytes) else data.start(length)
 
     def believe(self, digest: str) -> None:
-        """Its own digest is all that counts."""
+        """Ignored: this file has its own digest."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Instances"]
 
-# What an instance has written to, at the least, where the system does not say.
+# The least memory that an instance has written to, for systems that do not tell.
 _ESTIMATE = 2 << 20
 
 # A renderer of templates: its memory, what is reserved behind it, its store.
@@ -28,7 +28,7 @@ class _Made(NamedTuple):
 
 
 class Instances:
-    """Told of each by who makes it; those that are gone count themselves out."""
+    """The instances of a tenant. Code that makes one registers it; a freed one drops out itself."""
 
     def __init__(self, limits: TenantLimits) -> None:
         self.limits = limits
@@ -50,7 +50,7 @@ class Instances:
         return self.limits.load_deadline
 
     def made(self, instance: Any, image: Image) -> None:
-        # Its address is asked for now: later another thread may be inside.
+        # The address is read now: later another thread may be in a call of the instance.
         shared = image.size if image.shared else 0
         self._note(instance, _Made(instance.base(), shared, image.maps))
 
@@ -65,7 +65,7 @@ class Instances:
         return len(self._made)
 
     def alive(self) -> list[Any]:
-        """All of them. Whoever holds one keeps it from going."""
+        """All of them. The list keeps them alive."""
         with self._lock:
             return list(self._made)
 
@@ -90,7 +90,7 @@ class Instances:
         with self._lock:
             rows = list(self._made.items())
         while rows:
-            # Not held longer than needed: what ends meanwhile shall go.
+            # Held no longer than needed, so that an instance that ends meanwhile is freed.
             instance, row = rows.pop()
             size = instance.known_size
             own = own_bytes(row.address, size)

@@ -1,4 +1,4 @@
-"""Bounds on what a tenant may ask for: of each call, and of all its calls together."""
+"""Bounds of a tenant: on each call, and on all its calls together."""
 
 from __future__ import annotations
 

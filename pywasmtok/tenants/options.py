@@ -33,15 +33,15 @@ _DEFAULTS: Final[dict[str, Any]] = {
 }
 _FOR_READERS: Final = ("pattern", "special_tokens", "encoding", "gguf_compat", "apply_config")
 
-# Part of every digest: another way to write options down would be another name.
+# Part of every digest: a change of the format changes all names.
 _OPTIONS: Final = b"pywasmtok-tokenizer-1\n"
 
-# Where a template stands that came with the options. It is a stranger's, not the program's.
+# The place of a template that came with the options. Such a template is not trusted.
 _PLACE: Final = "options"
 
 
 class Reading:
-    """Options that were looked at, and written down in the one way that has a digest."""
+    """Checked options, with the one text that the digest is made of."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         unknown = options.keys() - _DEFAULTS.keys()
@@ -55,7 +55,7 @@ class Reading:
             self.text = json.dumps(said, sort_keys=True, allow_nan=False) if said else ""
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArgument(f"options of a file must be plain data: {error}") from None
-        # Now nobody else has them, and tuples are lists.
+        # A copy that the caller cannot change, in which tuples are lists.
         self.options: dict[str, Any] = json.loads(self.text) if said else {}
         readers = {name: self.options[name] for name in _FOR_READERS if name in self.options}
         self._request = Request(**readers).checked()
@@ -101,8 +101,8 @@ def _template(template: Any) -> TemplatePlace | None:
 
 
 def digest_of(data: bytes | LazyFile | str, options: Mapping[str, Any] | None = None) -> str:
-    """The name of a file that is read so: the SHA-256 of its bytes (or `data`, if that is one as
-    hexadecimal text) where there are no options, and else one over both."""
+    """The name of a file with options: the SHA-256 of its bytes (or `data`, if that is one as
+    hexadecimal text) if there are no options, and else one over both."""
     if not isinstance(data, str):
         data = hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else data.sha256()
     text = Reading(options or {}).text

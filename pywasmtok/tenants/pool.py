@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TenantPool"]
 
-# Of the memory maps that a process may have, tenants get so much.
+# The share of the process's memory maps that tenants get.
 _SHARE_OF_MAPS = 0.75
 
-# Whoever makes many tokenizers and never calls `evict` is kept within bounds so often.
+# After so many new tokenizers the pool evicts by itself, for programs that never call `evict`.
 _MAKINGS_BETWEEN = 64
 
 
@@ -93,14 +93,15 @@ class TenantPool:
         self.get(name).set_limits(limits)
 
     def remove(self, name: str) -> None:
-        """Calls and streams of it come to their end. KeyError: there is none."""
+        """Calls and streams of it are finished. KeyError: there is none."""
         with self._lock:
             tenant = self._tenants.pop(name)
         tenant.evict()
 
     def evict(self) -> int:
-        """Lets go of instances of who was idle for longest, until the pool's memory is within its
-        bound. How many tenants lost theirs. Cheap enough for every few seconds."""
+        """Drops the instances of the tenants that were idle for longest, until the pool's memory is
+        within its bound. Returns how many tenants lost theirs. Cheap enough for every few
+        seconds."""
         now = self._clock()
         idle_first = sorted(self._with_instances(), key=lambda one: one.last_use)
         evicted = 0
@@ -143,13 +144,13 @@ class TenantPool:
     # For tenants.
 
     def before_making(self) -> None:
-        """Now and then somebody has to look, where no program does."""
+        """Evicts now and then, for programs that never call `evict`."""
         self._makings += 1
         if self._makings % _MAKINGS_BETWEEN == 0:
             self.evict()
 
     def outside(self, digest: str, make: Callable[[], Tokenizer]) -> Tokenizer:
-        """What another library serves: one for all tenants, as long as one of them has it."""
+        """A tokenizer of another library: one for all tenants, as long as one of them has it."""
         with self._outside_lock:
             found = self._outside.get(digest)
             if found is None:
@@ -157,8 +158,8 @@ class TenantPool:
             return found
 
     def make_room(self) -> bool:
-        """The system has no more address space or memory maps: half of those who have instances
-        lose them, the longest idle ones. False: there was nothing to be had."""
+        """Called when the system has no more address space or memory maps: half of the tenants with
+        instances lose them, the longest idle ones. False: no tenant had any."""
         having = sorted(self._with_instances(), key=lambda one: one.last_use)
         for tenant in having[: (len(having) + 1) // 2]:
             tenant.evict()

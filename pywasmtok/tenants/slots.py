@@ -33,7 +33,7 @@ class Slots:
 
     def leave(self) -> None:
         with self._lock:
-            # In the child of a fork, none was.
+            # In the child of a fork none was taken.
             self.taken = max(0, self.taken - 1)
 
 
@@ -41,7 +41,7 @@ _all: weakref.WeakSet[Slots] = weakref.WeakSet()
 
 
 def _none_is_taken() -> None:
-    """Threads that were inside stayed behind."""
+    """The threads that had slots exist in the parent only."""
     for slots in list(_all):
         slots.taken = 0
 

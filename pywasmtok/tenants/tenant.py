@@ -41,15 +41,15 @@ __all__ = ["Tenant", "typed"]
 # Templates that its renderer keeps compiled, and its memory: each is at most 256 KiB of text.
 _KEPT_TEMPLATES = 16
 
-# Of a name that somebody made up.
+# Characters of an unknown name that an error shows.
 _SHOWN = 80
 
-# Errors that say that a call was ended, and not that it was wrong.
+# Errors of calls that were ended, as opposed to calls that were wrong.
 _FAILED = (DeadlineExceeded, MemoryLimit, HostError, TemplateLimitExceeded)
 
 
 class _Entry:
-    """A file of the tenant. The tokenizer and the image come and go."""
+    """A file of the tenant. The tokenizer and the image can be dropped and made again."""
 
     __slots__ = ("file", "image", "info", "load", "lock", "outside", "reading", "tok")
 
@@ -61,13 +61,14 @@ class _Entry:
         self.load: bytes | None = None
         self.tok: Tokenizer | None = None
         self.image: Image | None = None
-        # A view of what HuggingFace serves. It is not `tok`: it has no instance and no deadline.
+        # A view of a tokenizer of HuggingFace. It is kept apart from `tok`, since it has no
+        # instance and no deadline.
         self.outside: Tokenizer | None = None
         self.lock = ForkSafeLock()
 
 
 class Left(NamedTuple):
-    """What an eviction has let go of."""
+    """What an eviction has freed."""
 
     instances: int
     memory: int
@@ -148,7 +149,7 @@ class Tenant:
         entry = _Entry(KeptFile(digest, reading.text, len(data), lambda: data), reading)
         info = self._info(entry)
         if self._own_files is not None:
-            # With room for it still, whatever other threads have added.
+            # Checked again under the lock: other threads may have added files.
             with self._lock:
                 self._require_room(len(data))
                 self._own_files.put(digest, data, reading.options)
@@ -174,8 +175,8 @@ class Tenant:
             self._let_go(entry)
 
     def tokenizer(self, digest: str) -> Tokenizer:
-        """With the tenant's limits on each call, in instances that nobody else ever has. Made anew
-        where it was evicted. UnknownTokenizer: the tenant has none such."""
+        """With the tenant's limits on each call, in instances that no other tenant ever uses. Made
+        anew if it was evicted. UnknownTokenizer: the tenant has none such."""
         return self.live(digest) or self._tokenizer(self._entry(digest))
 
     def live(self, digest: str) -> Tokenizer | None:
@@ -204,7 +205,7 @@ class Tenant:
             self.ended(cost, error=failed)
 
     def admit(self, cost: int) -> None:
-        """`admitted` in two halves, for who has no time for a block: `ended` has to follow."""
+        """`admitted` in two halves, faster than a context manager: `ended` has to follow."""
         self.last_use = self._clock()
         try:
             self.bucket.take(cost)
@@ -227,7 +228,7 @@ class Tenant:
         self.last_use = self._clock()
 
     def take_back(self, cost: int) -> None:
-        """What was admitted has not been done, and nothing is to be counted."""
+        """The call was not made: its bytes are returned, and nothing is counted."""
         self.bucket.give_back(cost)
 
     @contextmanager
@@ -245,7 +246,7 @@ class Tenant:
 
     @contextmanager
     def turn(self, cost: int) -> Iterator[None]:
-        """Both, for who has no schedule of its own: a call over so many bytes, and its time."""
+        """`entered` and `admitted` together, for a call over so many bytes; notes its time."""
         with self.entered(), self.admitted(cost):
             began = time.perf_counter()
             try:
@@ -254,7 +255,7 @@ class Tenant:
                 self.note(seconds=time.perf_counter() - began)
 
     def note(self, *, tokens: int = 0, seconds: float = 0.0, refused: int = 0) -> None:
-        """What only the caller knows of a call."""
+        """Adds numbers of a call that only its caller knows."""
         self._counters.add(tokens=tokens, seconds=seconds, refused=refused)
 
     def usage(self) -> Usage:
@@ -268,8 +269,8 @@ class Tenant:
         return self._instances
 
     def evict(self) -> Left:
-        """Lets go of tokenizers and instances. Who still holds one may use it: each of its calls
-        then has an instance of its own."""
+        """Drops tokenizers and instances. A tokenizer that a program still holds can be used: each
+        of its calls then makes an instance of its own."""
         before = Left(len(self._instances), self._instances.memory)
         for entry in list(self._entries.values()):
             self._let_go(entry)
@@ -279,7 +280,7 @@ class Tenant:
 
     def _let_go(self, entry: _Entry) -> None:
         tok, entry.tok = entry.tok, None
-        # On the disk it is found again; one that is nowhere else stays.
+        # An image on the disk is dropped, since it can be loaded again; others stay.
         if self._images.disk is not None and entry.image is not None and entry.image.kept_on_disk:
             entry.image = None
         if tok is None:
@@ -304,7 +305,7 @@ class Tenant:
             return self._entries.setdefault(digest, _Entry(file, reading))
 
     def _settle(self, entry: _Entry, digest: str) -> None:
-        """From now on its bytes are where the files are kept, and not here."""
+        """Drops the bytes: from now on they are read from where the files are kept."""
         files = self._own_files if self._files is None else self._files
         assert files is not None
         entry.file.lies(lambda: _opened(files, digest)[0])
@@ -319,7 +320,8 @@ class Tenant:
             return tok
 
     def _by_hf(self, entry: _Entry) -> Tokenizer:
-        """With the bounds that can be counted; nothing stops a call of another library."""
+        """Only with bounds that can be checked in advance: nothing stops a call of another
+        library."""
         from ..backends.hf import HFBackend
         from ..backends.limited import view_of
         from ..loading.factory import from_recipe
@@ -397,7 +399,7 @@ class Tenant:
         return info
 
     def _require_room(self, more: int) -> None:
-        """Where the files are kept here. Who keeps them elsewhere counts them there."""
+        """Checks the bounds of files that are kept here. A store elsewhere counts its own."""
         if self._own_files is None:
             return
         limits = self._limits
@@ -443,14 +445,14 @@ def _unknown(digest: object) -> UnknownTokenizer:
 
 
 def typed(error: TokenizerError) -> TokenizerError:
-    """Address space and memory maps are the process's, and nobody's fault."""
+    """Lack of address space or memory maps concerns the process: it becomes `Overloaded`."""
     if isinstance(error, HostError) and error.feature == "address-space":
         return Overloaded(error.message, hint=error.hint)
     return error
 
 
 def _clean(error: TokenizerError) -> TokenizerError:
-    """Frames of a failed call hold its instance, and with it all that was read."""
+    """Frames of a failed call hold its instance, and all that it has read."""
     error.__context__ = error.__cause__ = None
     return error.with_traceback(None)
 

@@ -1,4 +1,4 @@
-"""What `encode` answers: ids in one flat buffer, and details made when somebody asks."""
+"""What `encode` answers: ids in one flat buffer, and details that are made on first access."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Details(NamedTuple):
 
 
 class DetailSource(Protocol):
-    """Whoever made the ids of an encoding and can say more about them."""
+    """The backend that made the ids of an encoding, and that can make their details."""
 
     @property
     def name(self) -> str: ...
@@ -232,7 +232,7 @@ class Encoding(FlatIds, Sequence[int]):
         return f"<Encoding of {len(self)} ids [{shown}{more}] by {self.served_by}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A tokenizer does not travel with an encoding, so its details are settled before.
+        # The tokenizer is not pickled with an encoding, so the details are made before.
         return (_restore, (self._data, self.served_by, self._detail()))
 
 

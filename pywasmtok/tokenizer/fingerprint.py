@@ -31,8 +31,8 @@ def fingerprints_of(recipe: Recipe) -> Fingerprints:
 
 
 def of_file(data: bytes, options: bytes, source: str) -> Fingerprints:
-    """Asks the core, whoever serves the tokenizer: the same file has the same fingerprint
-    everywhere. Only of a file that the core cannot read, its content is hashed instead."""
+    """Always made by the core, whichever backend serves the tokenizer: so a file has the same
+    fingerprint everywhere. Only of a file that the core cannot read, the content is hashed."""
     from .. import _host
 
     try:

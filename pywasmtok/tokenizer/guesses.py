@@ -1,5 +1,5 @@
-"""What the names of special tokens suggest. Never asked unless somebody calls
-`SpecialTokens.guess`: the names of one model's end of turn are ordinary words of another."""
+"""What the names of special tokens suggest. Used by `SpecialTokens.guess` only: the name of one
+model's end of turn is an ordinary word of another."""
 
 from __future__ import annotations
 

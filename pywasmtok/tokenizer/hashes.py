@@ -87,7 +87,7 @@ def vllm_block_hashes(
     """The block hashes of vLLM with `--prefix-caching-hash-algo sha256_cbor`, for text alone.
 
     `hash_seed` is the environment variable PYTHONHASHSEED of the engine; without it an engine
-    starts from random bytes, and nobody can know its hashes. `lora` is the name of the adapter.
+    starts from random bytes, and its hashes are unknown. `lora` is the name of the adapter.
     """
     before = sha256(_cbor_text(hash_seed)).digest() if parent is None else parent
     found = []

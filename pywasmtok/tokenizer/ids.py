@@ -73,7 +73,7 @@ def as_bytes(ids: Ids) -> bytes:
         return ids.buffer.tobytes()
     if isinstance(ids, memoryview) and ids.format == "I" and ids.ndim == 1:
         return ids.tobytes()
-    # What most callers give needs none of the questions.
+    # Lists, which most callers give, need no checks.
     values = ids if type(ids) is list else as_list(ids)
     try:
         return array("I", values).tobytes()
@@ -82,7 +82,7 @@ def as_bytes(ids: Ids) -> bytes:
 
 
 def require_known(values: Sequence[int], known: Container[int]) -> None:
-    """Raises for the first id that there is not."""
+    """Raises for the first unknown id."""
     for place, value in enumerate(values):
         if value not in known:
             raise InvalidToken(f"ids[{place}] = {value} is no id of this tokenizer")

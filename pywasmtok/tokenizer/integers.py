@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Integers"]
 
-# Integers are kept by steps of so many, and no larger ones: 48 MB, if anybody has such ids.
+# Integers are kept in steps of `_STEP`, up to `_MOST`: at most 48 MB, if ids are that large.
 _STEP = 1 << 16
 _MOST = 1 << 20
 

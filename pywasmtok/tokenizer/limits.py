@@ -18,7 +18,7 @@ _LEAST_MEMORY: Final = 1 << 20
 # A cancelled call ends by as many ticks as are left of its time.
 _LONGEST: Final = 3600.0
 
-# Bounds on calls: None is none.
+# Bounds on calls: None means no bound.
 _OPTIONAL: Final = (
     "memory",
     "max_text_bytes",
@@ -52,8 +52,8 @@ class Limits:
     """What passes one is a `LimitExceeded`, which says the `.limit` and what was `.asked`.
 
     Those of a file have defaults far above every real one, and are checked before anything is
-    allocated. Those of a call are off (None) until somebody sets them. The memory of the core's
-    sandbox is a bound of its own, whatever these say. docs/limits.md is the guide.
+    allocated. Those of a call are off (None) by default. The memory of the core's sandbox has a
+    bound of its own, whatever these say. docs/limits.md is the guide.
     """
 
     metadata: int = 256 << 20

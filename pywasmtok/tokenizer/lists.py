@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 __all__ = ["list_of"]
 
-# From so many bytes of ids on the checks before the quicker ways are repaid.
+# From this number of bytes on, the checks for the faster ways cost less than they save.
 _SIGNED_BYTES = 1024
 _SHARED_BYTES = 2048
 
-# Who has listed so many ids goes on listing. Keeping an integer takes as long as listing eight,
-# each of which takes less than half as long afterwards.
+# A process that has listed so many ids keeps integers from then on. Keeping an integer costs as
+# much as listing eight; each later use costs less than half.
 _MANY_IDS = 1 << 17
 
 _listed = 0
@@ -42,13 +42,13 @@ def _countable(data: bytes) -> memoryview:
 
 
 def _shared(data: bytes) -> list[int] | None:
-    """A list of integers that are kept, if there are any by now."""
+    """A list of shared integers, if this process keeps them by now."""
     global _listed, _integers  # noqa: PLW0603
     if _integers is None:
         # Threads that count at once may count too little, which does not matter.
         _listed += len(data) // 4
-        # Elsewhere `id` is no address. And NumPy is not loaded for this: that takes as long as
-        # hundreds of lists.
+        # On other interpreters `id` is no address. NumPy is used only if it is loaded: importing it
+        # takes as long as hundreds of lists.
         if (
             _listed < _MANY_IDS
             or "numpy" not in sys.modules

@@ -1,4 +1,4 @@
-"""`special=`: what the name of a special token in a text is, and to whom."""
+"""`special=`: whether the name of a special token in a text is a token, text or an error."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ _NAMED: Final = {"all": ALL, "none": NONE, "raise": _RAISE}
 
 
 def policy_of(special: object, added: Callable[[], Mapping[str, AddedName]]) -> Policy:
-    """`added` is asked for the added tokens of the file only where names have to be looked up."""
+    """`added` returns the added tokens of the file; it is called only where names have to be looked
+    up."""
     if isinstance(special, str):
         known = _NAMED.get(special)
         if known is not None:
@@ -84,7 +85,7 @@ def control_ids(control: object, added: Callable[[], Mapping[str, AddedName]]) -
         return ()
     tokens = added()
     if control == "added":
-        # White space is no control, whatever the list of added tokens is used for.
+        # White space is no control token, whatever else the list of added tokens holds.
         named = [name for name in tokens if not name.isspace()]
     elif isinstance(control, Set):
         for name in control:

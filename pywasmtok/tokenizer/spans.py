@@ -71,7 +71,7 @@ def _bounds(values: list[int], decoded: Callable[[list[int]], bytes]) -> list[in
 
 
 def _characters(data: bytes | memoryview, at: int = 0) -> list[tuple[int, str]]:
-    """Each character with the byte that it begins at; what is no UTF-8 as everybody replaces it."""
+    """Each character with the byte that it begins at; invalid UTF-8 is replaced as in Python."""
     found: list[tuple[int, str]] = []
     rest = memoryview(data)
     while rest:

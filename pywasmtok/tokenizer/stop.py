@@ -244,7 +244,7 @@ class StopSequenceDecoder:
         return output
 
     def _process_new(self, token_id: int) -> Output:
-        """A step that is not remembered."""
+        """A step that is not in the cache of steps."""
         node, (tokens, in_bytes, in_chars) = self._node, self._counts
         output = self._output(self._advance(as_bytes((token_id,)), False)[0])
         if self._report is None and tokens >= self._config.min_tokens:

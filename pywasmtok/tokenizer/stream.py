@@ -74,7 +74,7 @@ class DecodeStream:
     def from_state(cls, tokenizer: Tokenizer, state: bytes) -> Self:
         """Goes on where `state()` was taken, in this process or in another."""
         streaming = tokenizer.streaming
-        # An empty step is how a state is looked at.
+        # An empty step checks the state.
         streaming.stream_step(b"", bytes(state), False)
         return cls.begin(streaming, bytes(state))
 
@@ -84,7 +84,7 @@ class DecodeStream:
         try:
             text, self._node = self._node[token_id]
         except TypeError as error:
-            # What cannot be a key is no id.
+            # A value that cannot be a key is no id.
             raise what_is_wrong((token_id,), error) from None
         if self._ids is not None:
             self._keep((token_id,), text)

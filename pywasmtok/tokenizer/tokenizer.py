@@ -325,13 +325,13 @@ class Tokenizer(ChatMethods):
 
     @property
     def stream_backend(self) -> str:
-        """Who decodes for streams and stop decoders: `core`, `core (decoder only)` where another
+        """What decodes for streams and stop decoders: `core`, `core (decoder only)` where another
         library encodes, or `held until flush: ...` with what the core lacks."""
         return self.streaming.name
 
     @property
     def streaming(self) -> Streaming:
-        """Who decodes step by step; chosen when it is first needed."""
+        """The backend that decodes step by step; chosen when it is first needed."""
         if self.closed:
             raise TokenizerClosed("this tokenizer is closed", source=self.source)
         chosen = self._streaming
@@ -408,7 +408,7 @@ class Tokenizer(ChatMethods):
 
     @property
     def hybrid(self) -> Hybrid:
-        """Who encodes and who decodes."""
+        """The backends that encode and decode."""
         if self.closed:
             raise TokenizerClosed("this tokenizer is closed", source=self.source)
         return self._hybrid

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     rows = []
     with tempfile.TemporaryDirectory() as cache:
-        # The core is compiled once, by whoever comes first.
+        # The first process compiles the core, outside the measurement.
         _run(TIMED.format(prepare=OPEN, load="0"), cache, "-")
         for file in options.files:
             rows.append(_row(Path(file), cache, options.rounds))
@@ -127,7 +127,7 @@ def _row(file: Path, cache: str, rounds: int) -> list[str]:
 
 
 def _run(code: str, cache: str, *arguments: str) -> list[float]:
-    # With compiled modules, as whoever installed the package has them.
+    # With compiled Python modules, as in an installed package.
     known = {
         name: value
         for name, value in os.environ.items()

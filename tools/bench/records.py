@@ -49,7 +49,7 @@ RUNS: Mapping[str, Run] = {
 
 
 def from_here(path: Path) -> str:
-    """The record keeps the command, and is not to tell where somebody keeps things."""
+    """A relative path: the record keeps the command, and must not show the user's folders."""
     return os.path.relpath(path)
 
 

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where all figures are written")
     parser.add_argument("--markdown", type=Path, help="where the table is written")
     parser.add_argument("--variants", action="store_true", help="runs nothing")
-    # For who works on this tool: some of the columns, with semicolons between them.
+    # For work on this tool: some of the columns, with semicolons between them.
     parser.add_argument("--only", default="", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.variants:

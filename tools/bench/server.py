@@ -233,7 +233,7 @@ def markdown(record: dict[str, Any]) -> str:
                 ]
             own = one["servers"]["ours"]["requests_per_second"]
             rates = [one["servers"][which]["requests_per_second"] for which in others]
-            # Who has answered nothing in half of the rounds has no rate.
+            # A server that has answered nothing in half of the rounds has no rate.
             row += [f"{own / rate:.2f}" if rate else "-" for rate in rates]
             row.append(f"{one['load_busy']:.2f}")
             lines.append(f"| {' | '.join(row)} |")

@@ -1,4 +1,4 @@
-"""Writes the numbers of both ABIs (wasm-core/abi and template) to everyone who needs them.
+"""Writes the numbers of both ABIs (wasm-core/abi and template) to all files that need them.
 
 python -m tools.build.abi_constants            write the constants and the tables of docs/abi.md
 python -m tools.build.abi_constants --check    exit 1 when one of them differs from the table

@@ -59,7 +59,7 @@ def locked_packages(package: str) -> list[dict[str, Any]]:
 
 
 def manifest() -> str:
-    """What the manifest of the workspace says to every crate: all but who its members are."""
+    """The part of the workspace's manifest that concerns every crate: all but its members."""
     content = tomllib.loads((WORKSPACE / "Cargo.toml").read_text(encoding="utf-8"))
     content["workspace"].pop("members")
     return json.dumps(content, sort_keys=True)

@@ -1,7 +1,7 @@
 """The freely licensed texts that the embedded default tokenizer is trained from.
 
-Each source is a Debian package, so it has a version, a licence file and a name that anybody can
-fetch. Only the vocabulary that training yields is shipped; no text is.
+Each source is a Debian package: it has a version and a licence file, and can be fetched by name.
+Only the vocabulary that training yields is shipped; no text is.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_html(path: Path) -> str:
 
 
 def read_glosses(path: Path) -> str:
-    """WordNet's data files: the gloss follows the bar, after numbers nobody needs."""
+    """WordNet's data files: the gloss follows the bar; the numbers before it are dropped."""
     lines = (line.partition(" | ")[2] for line in read_text(path).splitlines())
     return "\n".join(line.strip() for line in lines if line)
 

@@ -29,7 +29,7 @@ from tools.verify.encoding.paths import Comparison, Difference, Findings
 from tools.verify.encoding.references import Subject
 from tools.verify.encoding.texts import VERSION, Maker, real_text
 
-# Of one file; more of them say nothing new.
+# Differences of one file after which it is left: more of them show nothing new.
 ENOUGH = 10
 PAUSE = 5.0
 
@@ -91,7 +91,7 @@ class Log:
         if self._path is None or not (now or time.monotonic() - self._last > PAUSE):
             return
         self._last = time.monotonic()
-        # In one step: whoever reads meanwhile sees the old lines or the new ones.
+        # Replaced atomically: a reader sees the old lines or the new ones.
         beside = self._path.with_name(self._path.name + ".new")
         beside.write_text("".join(json.dumps(line) + "\n" for line in self.lines), "utf-8")
         beside.replace(self._path)

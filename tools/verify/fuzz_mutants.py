@@ -19,7 +19,7 @@ from pathlib import Path
 from tools.verify.chat import ordeal
 from tools.verify.chat.log import Log
 
-# Of one process; the first that dies is the last.
+# Mutants of one process; it ends with the first that kills it.
 BATCH = 1000
 # KiB of the thread's stack; 0: the main thread.
 STACKS = (0, 128)

@@ -22,7 +22,7 @@ PIECES = [
     *("\u0300" * 7, "\u0f71\u0f72\u0f74", "\U0001d165\U0001d16e"),
     # Emoji, their joiners and their flags.
     *("👋", "👋🏽", "👨‍👩‍👧‍👦", "❤️", "🏳️‍🌈", "🇩🇪", "🇩", "1️⃣", "\u200d", "\ufe0f", "🫨"),
-    # What nobody expects.
+    # Controls, private use, noncharacters, and markers of other tokenizers.
     *("\0", "\x01", "\x7f", "\xad", "\ue000", "\uf8ff", "\U000f0000", "\U0010ffff", "\ufffd"),
     *("\ufffe", "\U0001ffff", "\u202e", "\u2066", "\U000e0041", "\u2581", "▁▁", "Ġ", "Ċ", "##"),
     # Punctuation and code.

@@ -35,7 +35,7 @@ __all__ = ["TEXT", "Files", "Report", "Served", "main", "run"]
 TEXT: Final = "one two three four five six seven"
 _NAMES: Final = 5
 _SECONDS: Final = 120.0
-"""Of anything that has to come to an end."""
+"""The longest wait for anything."""
 
 
 @dataclass
@@ -57,11 +57,11 @@ class Report:
 
 
 class State:
-    """What the server has promised so far."""
+    """The uploads that the server has acknowledged so far."""
 
     def __init__(self) -> None:
         self.allowed: dict[str, list[list[int]]] = {}
-        """By name: the ids that were acknowledged last, and those of which nobody knows."""
+        """By name: the ids that were acknowledged last, and those whose upload has no answer."""
         self.acknowledged: set[str] = set()
 
     def answered(self, name: str, ids: list[int]) -> None:
@@ -70,8 +70,8 @@ class State:
 
 
 class Files:
-    """Tokenizers of whole words, large enough for a snapshot. Which file it was, is told by the
-    ids of a text."""
+    """Tokenizers of whole words, large enough for a snapshot. The ids of a text show which file it
+    was."""
 
     def __init__(self, randomness: random.Random) -> None:
         self._random = randomness
@@ -125,7 +125,7 @@ class Served:
             time.sleep(0.002)
 
     def kill(self) -> None:
-        """Nothing, where it has ended."""
+        """Does nothing if the server has ended."""
         self.process.kill()
         self.process.wait()
         assert self.process.stdout is not None
@@ -151,7 +151,8 @@ class Uploads:
             while True:
                 name = f"name{randomness.randrange(_NAMES)}"
                 data, ids = self._files.made()
-                # Until it is acknowledged, both are right; afterwards only the new one.
+                # Until the upload is acknowledged, both answers are right; afterwards only the new
+                # one.
                 self._state.allowed.setdefault(name, []).append(ids)
                 try:
                     answer = client.put(f"/api/v1/tokenizers/{name}", content=data)
@@ -215,7 +216,7 @@ def _compare(address: str, state: State, report: Report) -> None:
         if ids not in allowed:
             report.wrong.append(f"{name}: {ids} is none of {allowed}")
         else:
-            # What was answered once stays.
+            # From now on only this answer is right.
             state.answered(name, ids)
 
 

@@ -35,11 +35,11 @@ _ROUNDS: Final = 10
 
 
 class Wrong(Exception):  # noqa: N818
-    """What must not happen did."""
+    """The server has done something that must not happen."""
 
 
 class Client:
-    """Asks, and looks at what every answer must be."""
+    """A client that checks what must hold of every answer."""
 
     def __init__(self, server: Served) -> None:
         self._server = server

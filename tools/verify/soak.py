@@ -28,7 +28,7 @@ from .attack.report import Part, part_of
 
 __all__ = ["Record", "Sample", "draw", "run", "slope"]
 
-# What is made once, when it is first needed, is no growth.
+# What is made once, on first use, does not count as growth.
 _WARM_SHARE = 0.2
 _POINTS = 60
 
@@ -55,7 +55,7 @@ class Record:
     internal_errors: list[str]
 
     def slopes(self) -> dict[str, float]:
-        """Growth an hour, after what is made once."""
+        """Growth an hour, without what is made once."""
         begin = _WARM_SHARE * self.seconds
         steady = [one for one in self.samples if one.seconds >= begin]
         return {

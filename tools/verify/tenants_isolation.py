@@ -51,7 +51,7 @@ def marker(number: int) -> str:
 
 
 def file_of(name: str = "") -> bytes:
-    """A small tokenizer; with a name, of a file that nobody else has."""
+    """A small tokenizer; with a name, of a file that no other tenant has."""
     from pywasmtok.loading.sources import read_source
 
     whole = json.loads(bytes(read_source("builtin:demo").data))
@@ -69,7 +69,7 @@ def file_of(name: str = "") -> bytes:
 
 
 def quietly(call: Callable[[], object], said: list[str] | None = None) -> None:
-    """A call that is to fail; what it says goes to its own caller."""
+    """A call that is expected to fail; its message goes to its own caller only."""
     try:
         call()
     except TokenizerError as error:
@@ -140,7 +140,7 @@ def upload(tenant: Tenant, word: str) -> None:
 
 
 def work(tenant: Tenant, digest: str) -> list[str]:
-    """What B does, and all that it is told."""
+    """The calls of B, and all texts that it gets."""
     tok = tenant.tokenizer(digest)
     said: list[str] = []
     with tenant.turn(5):
@@ -170,8 +170,8 @@ def crowd(tok: Tokenizer, size: int, word: str) -> None:
 
 
 def found_in_memory(tenant: Tenant, needles: list[bytes], whole: bool = True) -> Iterator[str]:
-    """Not the whole: the pages that an instance has for itself. All others are the image's, which
-    nobody can write to, and which whole searches have seen."""
+    """Not `whole`: only the pages that an instance has for itself. All other pages belong to the
+    image, which is read-only, and which the whole searches have covered."""
     for instance in tenant.instances.alive():
         size = instance.known_size
         ranges = None if whole else own_ranges(instance.base(), size)
@@ -243,8 +243,8 @@ class Trial:
         self.reused = 0
 
     def round(self, number: int, *, thorough: bool) -> list[str]:
-        """What was found of A at B: nothing, one hopes. A thorough one takes files, too, and
-        searches all memory and all objects."""
+        """Returns what of A was found at B: there must be nothing. A thorough round takes files,
+        too, and searches all memory and all objects."""
         word = marker(number)
         # B's instances are new ones, made where A's were.
         self.b.evict()
@@ -253,7 +253,7 @@ class Trial:
         if thorough:
             upload(self.a, word)
         held = len(self.a.instances)
-        # The search has to be able to find something.
+        # The search must be able to find A's marker at A.
         if not any(found_in_memory(self.a, needles, whole=thorough)):
             return ["the marker is not even in A's own memory"]
         self.a.evict()
@@ -283,7 +283,7 @@ def run(reuses: int, data: bytes | None = None, every: int = 100) -> dict[str, A
             wrong = trial.round(number, thorough=number % every == 0)
             number += 1
     finally:
-        # Whoever runs this in a process of theirs gets the methods back as they were.
+        # A caller in the same process gets the methods back as they were.
         metrics.disable()
         trial.pool.close()
     return {

@@ -37,7 +37,7 @@ MIB = 1 << 20
 
 
 def text_of(size: int, seed: int) -> str:
-    """So many bytes, about; each tenant has another one."""
+    """A text of about so many bytes; each tenant has another one."""
     parts: list[str] = []
     length = n = 0
     while length < size:
@@ -49,7 +49,7 @@ def text_of(size: int, seed: int) -> str:
 
 
 class Files:
-    """One file for all: what a server's own tokenizers are."""
+    """One file for all tenants, like a server's own tokenizers."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -4,9 +4,8 @@
 //   const renderer = await Renderer.load(bytesOfTheWasm);
 //   renderer.render(template, { messages, tools, special: { bos_token: "<s>" } }).text
 //
-// A template may come from a stranger: what it can cost is bounded by `LIMITS`, and an instance in
-// which something went wrong is thrown away. JavaScript has no deadline for a call: who needs one
-// renders in a worker and ends it.
+// A template may be untrusted: `LIMITS` bounds its cost, and an instance in which a call failed is
+// dropped. JavaScript has no deadline for a call: for one, render in a worker and terminate it.
 
 import * as abi from "./template_abi.mjs";
 import { TokenizerError, decoder, utf8 } from "./wire.mjs";

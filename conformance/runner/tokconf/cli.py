@@ -114,7 +114,7 @@ def chosen(suite: Suite, names: list[str]) -> list[Adapter]:
 
 
 def named(adapters: list[Adapter], names: list[str]) -> tuple[str, ...]:
-    """The adapters that names without a wildcard mean: these have to be there."""
+    """The adapters that are named without a wildcard: these must be available."""
     exact = [name for name in names if not set("*?[") & set(name)]
     return tuple(glob([one.name for one in adapters], exact))
 
@@ -158,7 +158,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _say(record: Record, said: set[tuple[str, str]]) -> None:
-    """A line for what is red; one line for all cases that were aborted for one reason."""
+    """Prints a line for each red result, and one line for all cases aborted for one reason."""
     outcome, adapter, reason = record["outcome"], record["adapter"], record.get("reason", "")
     if outcome == "aborted":
         if (adapter, reason) not in said:

@@ -1,4 +1,4 @@
-"""What is known to differ, per adapter. One that has gone stale is as red as a failure."""
+"""Known differences of each adapter. An expectation that no longer holds is as red as a failure."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Expectations:
         return None
 
     def stale(self) -> list[Expectation]:
-        """Those that no case of the run was meant by; only a run of all cases may ask."""
+        """Expectations that match no case of the run; meaningful after a run of all cases only."""
         return [entry for entry in self._entries if entry not in self._used]
 
 
 def _unfolded(entry: dict[str, Any]) -> Iterator[Expectation]:
-    """One for each pattern: each of them has to mean a case."""
+    """One expectation for each pattern: each pattern must match a case."""
     patterns = entry.get("match", [])
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         yield Expectation(**{**entry, "match": pattern})

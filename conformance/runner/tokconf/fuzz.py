@@ -1,8 +1,8 @@
 """Differential fuzzing: two adapters, one tokenizer, the smallest text on which they differ.
 
-Texts are lists of atoms that have broken tokenizers before. Hypothesis invents and shrinks them;
-the adapters may be written in any language. What is found becomes a case of the area `regressions`
-at level `may`: it waits there until somebody has judged who is right.
+Texts are lists of atoms that have broken tokenizers before. Hypothesis makes and shrinks them; the
+adapters may be written in any language. A difference becomes a case of the area `regressions` at
+level `may`, until a maintainer has judged which answer is right.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Pair:
         return [token for token in found if token]
 
     def _ids(self, place: int, text: str) -> Message:
-        """Ids, or that there are none: which error it is may differ."""
+        """The ids, or that there are none: the kind of error may differ."""
         options = {"add_special": self._special}
         try:
             answer = self._sessions[place].ask(
@@ -129,7 +129,7 @@ class Pair:
 
 
 def smallest(pair: Pair, examples: int, seed: int) -> Difference | None:
-    """Hypothesis invents texts and shrinks the first on which the two differ."""
+    """Hypothesis makes texts and shrinks the first on which the two differ."""
     import hypothesis
     from hypothesis import strategies
 
@@ -157,7 +157,7 @@ def smallest(pair: Pair, examples: int, seed: int) -> Difference | None:
     try:
         agree()
     except AssertionError:
-        # The last that failed is the smallest: Hypothesis replays it at the end.
+        # The last failing text is the smallest: Hypothesis replays it at the end.
         return found[-1]
     return None
 

@@ -1,4 +1,4 @@
-"""What has to hold of any tokenizer, without anybody's stored answer.
+"""What has to hold of any tokenizer, without a stored answer.
 
 Each check makes its requests and gives None, or what is wrong with what was expected and got.
 """
@@ -127,11 +127,11 @@ def no_memory(session: Session, handle: int, request: Message) -> Problem:
 
 
 def unknown_handle(session: Session, handle: int, request: Message) -> Problem:
-    """A handle that nobody gave is a bad request, and the next request is answered."""
+    """An unknown handle is a bad request, and the next request is answered."""
     fields = {"input": request["input"], "options": request["options"]}
     answer = session.ask("encode", handle=987_654_321, **fields)
     if answer["ok"] or answer["error"]["code"] != "bad_request":
-        return "a handle that nobody gave", "bad_request", answer
+        return "an unknown handle", "bad_request", answer
     _ask(session, "encode", handle=handle, **fields)
     return None
 

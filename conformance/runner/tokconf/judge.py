@@ -1,4 +1,4 @@
-"""What is right: an answer against what a case expects."""
+"""Compares an answer with what a case expects."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ def accepts_errors(expect: Message) -> bool:
 
 
 def refuse_unsupported(answer: Message) -> None:
-    """What an implementation does not do is a skip that names the feature, and never a pass."""
+    """An operation that an implementation does not support is a skip that names the feature, and
+    never a pass."""
     error = answer.get("error", {})
     if error.get("code") == "unsupported":
         raise RefusedError(f"unsupported: {error.get('feature') or error.get('message')}")
 
 
 def differences(expect: Message, answer: Message) -> list[str]:
-    """Sentences about what does not hold; none: the answer is right."""
+    """Sentences about the differences; none: the answer is right."""
     if "any_of" in expect:
         tried = [differences(one, answer) for one in expect["any_of"]]
         return [] if any(not found for found in tried) else tried[0]
@@ -71,7 +72,7 @@ def _error(wanted: Message, answer: Message) -> list[str]:
     code = answer["error"]["code"]
     if code not in wanted["code"]:
         return [f"refused as {code}, not {' or '.join(wanted['code'])}"]
-    # Of one code the message counts: it is the template that speaks.
+    # For this code the message counts, too: it is the template's own text.
     if wanted.get("message", answer["error"].get("message")) != answer["error"].get("message"):
         return ["message differs"]
     return []

@@ -1,6 +1,6 @@
-"""A list of what differs, ready to be judged: `tokconf known`.
+"""A draft of known differences: `tokconf known`.
 
-People write the reasons; the patterns are exact, so that no case hides behind another one's.
+People write the reasons. The patterns are exact, so that each covers only its own cases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is the suite itself in order?"""
+"""Checks the suite itself."""
 
 from __future__ import annotations
 

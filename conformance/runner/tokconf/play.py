@@ -41,7 +41,7 @@ class Verdict:
 
 @dataclass
 class Session:
-    """A running adapter with what it said of itself and the tokenizers that it has loaded."""
+    """A running adapter, its answer to `hello`, and the tokenizers that it has loaded."""
 
     process: AdapterProcess
     texts: Path
@@ -88,7 +88,7 @@ class Session:
 
 
 def missing(session: Session, case: Case, file_format: str) -> str:
-    """Why this adapter does not take the case; empty: it does."""
+    """Why this adapter does not take the case; empty: it takes it."""
     needed: tuple[str, ...] = SCRIPTS.get(case.op) or (case.op,)
     if case.op == "invariant":
         needed = invariants.OPERATIONS[case.data["invariant"]]
@@ -254,7 +254,7 @@ def _verdict(request: Message, expect: Message, answer: Message) -> Verdict:
 
 
 def _short(value: Any) -> Any:
-    """What a report can show: long texts and lists are cut, and say so."""
+    """A value as a report shows it: long texts and lists are cut, and marked as cut."""
     if isinstance(value, str) and len(value) > 2000:
         return value[:1000] + f" …({len(value) - 1000} more characters)"
     if isinstance(value, list):

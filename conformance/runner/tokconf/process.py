@@ -1,4 +1,4 @@
-"""An adapter as a process: a line goes in, a line comes out, or it has crashed or hangs."""
+"""An adapter as a process that answers each line with a line; or that crashes or hangs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .suite import Adapter
 
 LONGEST_LINE = 64 * 1024 * 1024
 STDERR_LINES = 20
-# A browser needs a while to put its things away.
+# A browser needs some seconds to close.
 FAREWELL_SECONDS = 5.0
 
 Message = dict[str, Any]
@@ -59,7 +59,7 @@ class AdapterProcess:
         """The answer, whatever it says. Raises if there is none."""
         self._seq += 1
         line = json.dumps({"seq": self._seq, "op": op, **fields}, ensure_ascii=False) + "\n"
-        # Somebody who does not read must not stop the runner: writing may block.
+        # Writing blocks while the adapter does not read: that must not stop the runner.
         writer = threading.Thread(target=self._write, args=(line.encode(),), daemon=True)
         if len(line) < 16 * 1024:
             self._write(line.encode())
@@ -94,7 +94,7 @@ class AdapterProcess:
 
     def _write(self, line: bytes) -> None:
         assert self._process.stdin is not None
-        # A process that has ended is noticed where its answer is awaited.
+        # The end of a process is noticed where its answer is awaited.
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.write(line)
             self._process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Answers against the schema: an adapter that bends the protocol is told so."""
+"""Checks answers against the schema, and reports violations of the protocol."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .process import AdapterFailureError
 
 Message = dict[str, Any]
 
-# Large answers are lists of numbers: looking at each by a general validator takes longer than the
-# whole run. These are looked at by hand.
+# Large answers are lists of numbers. A general validator would take longer for them than the rest
+# of the run, so they are checked directly.
 _LARGE = 256
 _schemas: Path | None = None
 

@@ -36,9 +36,9 @@ class Settings:
     jobs: int = 2
     fail_fast: int = 0
     skips_are_red: tuple[str, ...] = ()
-    """Adapters that have to take every case."""
+    """Adapters that must not skip a case."""
     required: tuple[str, ...] = ()
-    """Adapters that have to be there and to play at least one case: those named by the caller."""
+    """Adapters that must be available and play at least one case: those named by the caller."""
 
 
 @dataclass
@@ -359,7 +359,7 @@ class _Player:
 
     def _bury(self, adapter: Adapter, case: Case) -> None:
         if self._session is not None and self._session.process.alive:
-            # An answer that the schema does not allow: the next request may well be answered.
+            # Only this answer violates the schema: the process can go on.
             return
         self._session = None
         with self._state.lock:

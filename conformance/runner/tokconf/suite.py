@@ -175,7 +175,7 @@ class Suite:
         return state.hexdigest()
 
     def _real(self, name: str, entry: dict[str, Any]) -> TokenizerFile:
-        """A file that cannot be shipped: known by its hash, used where somebody has it."""
+        """A file that cannot be shipped: known by its hash, used if the machine has it."""
         for folder in self._real_folders():
             for hint in entry["paths"]:
                 path = _with_hash(folder / hint, entry["sha256"])

@@ -25,8 +25,8 @@ from ..chat.values import request as line_request
 from ..references import HuggingFace
 from . import Group, slug
 
-# Who finds out is a matter of taste: a name may be looked up early or late, and what is not served
-# is refused anyway.
+# Codes that count as right for each error: a name may be looked up while parsing or rendering, and
+# an implementation may refuse what it does not support.
 REFUSALS = {
     SYNTAX: [SYNTAX, RUN, "unsupported"],
     RUN: [RUN, SYNTAX, "unsupported"],
@@ -124,11 +124,10 @@ def _hostile() -> Group:
 
 
 def _encoded(name: str) -> Group:
-    """Ids of conversations in which strangers write the names of special tokens.
+    """Ids of conversations in which messages contain the names of special tokens.
 
-    In the reference the special tokens are called by private characters, in the file, in the
-    template and in the variables of the tokenizer. What a message says is left as it is: there the
-    old names mean nothing any more.
+    For the reference, special tokens are renamed to private characters in the file, the template
+    and the variables of the tokenizer. Messages are not changed: the old names in them are text.
     """
     reference = HuggingFace.of(name)
     special = [token["content"] for token in reference.document["added_tokens"] if token["special"]]

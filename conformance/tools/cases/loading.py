@@ -1,4 +1,4 @@
-"""Loading: what a file is, what is wrong with it, and who serves it."""
+"""Loading: the format of a file, its faults, and the library that serves it."""
 
 from __future__ import annotations
 

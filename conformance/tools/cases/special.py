@@ -1,4 +1,4 @@
-"""Special tokens in texts: where they are found, by which policy, and from whom."""
+"""Special tokens in texts: where they are found, by which policy, in trusted and untrusted parts."""
 
 from __future__ import annotations
 

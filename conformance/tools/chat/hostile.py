@@ -1,4 +1,4 @@
-"""What strangers try: templates that cost too much, and messages that name special tokens."""
+"""Attacks: templates that cost too much, and messages that name special tokens."""
 
 from __future__ import annotations
 

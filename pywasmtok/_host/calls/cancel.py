@@ -1,9 +1,10 @@
-"""Calls that end because whoever asked has left.
+"""Calls that end because their caller has cancelled them.
 
-The epoch of an engine belongs to all its calls: moving it to end one of them would throw the others
-back. So a call that may be cancelled runs in slices: at the end of each the engine asks here, in
-the thread of the call, whether it goes on, and nothing but this call ever knows. Asking takes the
-GIL for some microseconds. Calls that nobody may cancel are not asked, and end by a trap.
+The epoch of an engine belongs to all its calls: moving it to end one call would interrupt the
+others. So a call with a cancel token runs in slices. At the end of each slice the engine calls back
+here, in the thread of the call, to learn whether the call goes on; other calls are not affected.
+The callback takes the GIL for some microseconds. Calls without a token have no slices, and end by a
+trap.
 
 Not in the main thread: an exception of a signal handler that arrives as the engine asks would be
 lost. There, long calls are made by the helper thread (`interrupt`), and short ones end as always.
@@ -45,7 +46,7 @@ class CancelToken:
 
 
 def left() -> Cancelled:
-    return Cancelled("whoever asked for this has left")
+    return Cancelled("the caller has cancelled this call")
 
 
 class _Local(threading.local):

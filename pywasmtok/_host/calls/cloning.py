@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Room for the input of an ordinary call, there from the start in every clone.
 _FIRST_INPUT: Final = 64 * 1024
 
-# Makes the tables that an instance writes to while it encodes, so that clones share them until they
-# do. Without it each would begin with megabytes of its own.
+# The first text makes tables that an instance writes to while it encodes. Clones share them until
+# they write. Without it each clone would begin with megabytes of its own.
 _WARM_UP: Final = b"a"
 
 # An instance that has grown by more than this in a call gives its memory back.
@@ -83,7 +83,7 @@ class ImageSource:
 
     def limited(self, with_clock: bool, memory_cap: int | None) -> ImageSource:
         """The same tables for instances with other bounds."""
-        # Who sets bounds may have strangers in mind.
+        # Bounds suggest untrusted input: so the code has checks.
         checked = self._core.checked()
         return self._on(checked.with_clock() if with_clock else checked, memory_cap)
 
@@ -94,7 +94,7 @@ class ImageSource:
     def _on(self, core: Core, memory_cap: int | None) -> ImageSource:
         other = copy(self)
         other._core, other._memory_cap, other._first = core, memory_cap, None
-        # Says at once whether its memory is enough.
+        # Fails at once if the memory is not enough.
         other._first = other.new_instance()
         return other
 
@@ -168,8 +168,8 @@ def _with_file(core: Core, file: bytes, options: bytes, memory_cap: int | None) 
             interrupt.run(instance, lambda one: _load(one, file, options), seconds, token)
         except Interrupted:
             cancel.check()
-            # The deadline, which the next turn reports; or somebody cancelled another call, and
-            # this one was hit: nothing is wrong with it.
+            # Either the deadline has passed, and the next iteration reports it; or the interrupt
+            # was meant for another call of the engine, and this call starts again.
             continue
         return instance
 
@@ -193,7 +193,7 @@ def _warmed_up(instance: Instance) -> bool:
     except MemoryLimit:
         raise
     except TokenizerError:
-        # Whoever encodes is told so, too.
+        # Calls that encode a text raise the same error.
         pass
     return True
 
@@ -205,7 +205,7 @@ def seconds_left(core: Core) -> float | None:
 
 
 def _about(instance: Instance, length: int) -> dict[str, Any]:
-    """For people who look into the store. Paths are nobody's business there."""
+    """What the store says of an image to its users. Paths are left out: they may be private."""
     info = json.loads(instance.info())
     return {
         "format": info["format"],

@@ -57,7 +57,8 @@ def current() -> End | None:
 
 
 def set_current(end: End | None) -> End | None:
-    """For who puts back what this answers, where no signal handler raises."""
+    """Sets the deadline of this thread. The caller must set the returned one again; for code in
+    which no signal handler raises."""
     before, _local.end = _local.end, end
     return before
 

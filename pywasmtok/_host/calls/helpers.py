@@ -1,9 +1,9 @@
 """The threads that help with large calls: one crew for all tokenizers of the process.
 
-Who calls does the work; others only help. So a call never waits for a thread to be free: it finds
-helpers, or it does all of the work itself. Nor does it wait for helpers that the system does not
-let run: the caller does their last pieces again if that takes long. Helpers that do run are waited
-for, however large their pieces are: doing these twice would take a processor and gain nothing.
+The calling thread does the work; helper threads take pieces of it. So a call never waits for a free
+thread: it has helpers, or it does all of the work itself. Nor does it wait for helpers that the
+system does not schedule: after a while the caller does their last pieces again. It does wait for
+helpers that run, however large their pieces are: doing these twice would gain nothing.
 
 As many threads take part in such calls at one time, callers among them, as there are processors,
 however many call; when one is done, its processor goes to the call with the fewest helpers.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .pool import Pool
 
 # Waiting is cut into pieces: a signal that comes after Python has looked for signals and before the
-# system waits would be seen too late, and in the child of a fork nobody announces anything.
+# system waits would be seen too late, and in the child of a fork no helper is left to end the wait.
 _WAIT_SECONDS: Final = 0.05
 
 # How long the end of the interpreter waits for each helper.
@@ -46,7 +46,7 @@ _PATIENCE_SECONDS: Final = 1.0
 # has taken, which is more than a piece takes.
 _PATIENCE_SHARE: Final = 0.25
 _SHORTEST_PATIENCE: Final = 0.001
-# Who has had a processor for this share of the time is let run.
+# A helper that had a processor for this share of the wait is running, and is waited for.
 _RUNS: Final = 0.5
 
 _MISSING: Final = object()
@@ -57,7 +57,7 @@ Work = Callable[[int, "Job | None"], Any]
 
 
 class Job:
-    """Pieces of work, each done by whoever takes it; their results, in order."""
+    """Pieces of work, which the caller and its helpers take one by one; their results, in order."""
 
     def __init__(self, pieces: int, work: Work, threads: int, order: Iterable[int] = ()) -> None:
         """`order` says which piece to begin with; by default from the first to the last."""
@@ -68,7 +68,7 @@ class Job:
         self.stopped = False
         # Whether it is of the main thread, where signal handlers may end it.
         self.apart = False
-        # Helpers are bound by the deadline of who gives the job.
+        # Helpers have the deadline and the cancel token of the calling thread.
         self._end = deadline.current()
         self._token = cancel.current()
         self.left: SimpleQueue[None] = SimpleQueue()
@@ -105,22 +105,23 @@ class Job:
             self.stop()
 
     def stop(self) -> None:
-        """Nobody takes another piece, and helpers leave those that they are at."""
+        """No thread takes another piece, and helpers abandon those that they have begun."""
         self.stopped = True
         for instance in tuple(self.inside):
             instance.cancel()
 
     def patience(self) -> float:
-        """How long to wait for helpers that were told to leave."""
+        """How long to wait for helpers whose calls were cancelled."""
         return interrupt.patience_with(tuple(self.inside))
 
     def lose(self) -> None:
-        """Those who did not leave keep their instances, and nobody else may wait for these."""
+        """Helpers that did not leave keep their instances; the pools no longer count on these."""
         for instance, pool in tuple(self.inside.items()):
             pool.lose(instance)
 
     def answer(self) -> list[Any]:
-        # Its traceback leads to frames that know the job: kept there, it would be a circle.
+        # The traceback of the error refers to frames that hold the job: kept here, it would be a
+        # reference cycle.
         error, self._error = self._error, None
         if error is None:
             return self.results
@@ -161,7 +162,7 @@ class _Worker:
     def __init__(self, crew: Crew) -> None:
         self.job: Job | None = None
         self.useless = False
-        # No longer of the crew: it ends when it is done with what it is at.
+        # No longer part of the crew: the thread ends after its present work.
         self.lost = False
         self._crew = crew
         self._news: SimpleQueue[None] = SimpleQueue()
@@ -187,7 +188,7 @@ class _Worker:
             if not self.useless:
                 job.help()
             left = job.left
-            # When nobody helps any more, nobody holds it any more: callers free what they drop.
+            # The last reference is the caller's: the job is freed in the thread that drops it.
             del job
             self._crew.leave(self)
             left.put(None)
@@ -198,7 +199,7 @@ class Crew:
         self.closed = False
         self._workers: list[_Worker] = []
         self._jobs: weakref.WeakSet[Job] = weakref.WeakSet()
-        # Entered again by a signal handler or a finalizer that makes a large call itself.
+        # Reentrant: a signal handler or a finalizer may make a large call itself.
         self._lock = threading.RLock()
 
     def run(self, job: Job, apart: bool = False) -> list[Any]:
@@ -275,12 +276,13 @@ class Crew:
         job.do_what_is_missing(helped)
 
     def _close(self, job: Job) -> None:
-        """Nobody comes any more. Who is still there is told to look."""
+        """The job gets no more helpers. Those that it has are woken to see that it is over."""
         with self._lock:
             self._jobs.discard(job)
             for worker in self._workers:
                 if worker.job is job:
-                    # Chosen, and perhaps never told: an exception can come in between.
+                    # The worker was chosen, but perhaps not woken: an exception can come in
+                    # between.
                     worker.wake()
             self._share_out()
 
@@ -296,7 +298,7 @@ class Crew:
         return {worker: processors.seconds_of(worker.thread.native_id) for worker in workers}
 
     def _lose_helpers(self, job: Job) -> None:
-        """Those who did not leave: others take their places."""
+        """Helpers that did not leave are given up: new threads take their places."""
         with self._lock:
             for worker in tuple(self._workers):
                 if worker.job is job:
@@ -306,7 +308,7 @@ class Crew:
         job.lose()
 
     def _share_out(self) -> None:
-        """Gives processors that nobody uses to the jobs with the fewest helpers."""
+        """Gives unused processors to the jobs with the fewest helpers."""
         room = processors.usable() - self.busy()
         while room > 0 and not self.closed:
             wanting = [
@@ -325,16 +327,16 @@ class Crew:
         for worker in self._workers:
             if worker.useless:
                 return None
-            # One that an exception kept from being started is never alive.
+            # A worker whose start an exception has prevented is never alive.
             if worker.job is None and worker.thread.is_alive():
                 return worker
         worker = _Worker(self)
-        # Known before it is started: an exception may come as soon as it is.
+        # Registered before it is started: an exception may come right after the start.
         self._workers.append(worker)
         try:
             worker.thread.start()
         except RuntimeError:
-            # The system has no more threads for us, or the interpreter is about to end.
+            # The system allows no more threads, or the interpreter is about to end.
             self._workers.remove(worker)
             return None
         except KeyError as error:

@@ -4,8 +4,8 @@ Python runs its signal handlers in the main thread, between two instructions of 
 main thread is inside the core there are none, and KeyboardInterrupt would come when the call is
 over. So the main thread lets a helper thread make its long calls and waits on a lock, which
 signals do interrupt; an exception of a handler then stops the call by moving the engine's epoch.
-Where the code does not look at the epoch, the helper is left alone with a call that nobody wants
-any more, and ends with it: so only what has an end soon is done there (reading a file, a piece).
+Where the code does not look at the epoch, the abandoned call goes on in the helper thread, and both
+end together: so only work that ends soon is done there (reading a file, a piece).
 
 Calls of other threads need nothing of this: no signal handler ever runs there. Running the
 handlers from a callback of the engine inside the main thread looks simpler, but an exception that
@@ -79,7 +79,7 @@ class _Helper:
         self._jobs.put(job)
 
     def dismiss(self) -> None:
-        """Its thread ends when it is done with what it is at."""
+        """Its thread ends after its present work."""
         self._jobs.put(None)
 
     def _serve(self) -> None:
@@ -100,8 +100,8 @@ _local: Final = _Local()
 
 
 def set_undisturbed(undisturbed: bool) -> bool:
-    """For who knows that no signal handler raises: until what this answers is put back, calls of
-    the main thread are made there. A call to the helper and back costs more than a short call."""
+    """For programs whose signal handlers do not raise: the main thread makes its calls itself until
+    the returned value is set again. A call in the helper thread costs more than a short call."""
     before, _local.undisturbed = _local.undisturbed, undisturbed
     return before
 
@@ -120,7 +120,7 @@ def run(
     """`work(instance)`; in the main thread exceptions of signal handlers end it. `seconds` and
     `token` are for cores with a clock.
 
-    Raises `Interrupted` if somebody else's cancelling has hit this call: then it may be repeated.
+    Raises `Interrupted` if the interrupt was meant for another call: then it may be repeated.
     """
     if not in_main_thread():
         if seconds is None:
@@ -134,7 +134,7 @@ def run(
 
 
 def patience_with(instances: Iterable[Instance]) -> float:
-    """How many seconds to wait for calls that were told to end."""
+    """How many seconds to wait for calls that were cancelled."""
     return _PATIENCE_SECONDS if all(one.core.stoppable for one in instances) else _PIECE_SECONDS
 
 
@@ -154,7 +154,8 @@ def run_apart(
             helper.dismiss()
             _forget()
         raise
-    # Its traceback leads to frames that know the job: kept there, it would be a circle.
+    # The traceback of the error refers to frames that hold the job: kept here, it would be a
+    # reference cycle.
     error, job.error = job.error, None
     if error is None:
         return job.result
@@ -172,7 +173,8 @@ def _started() -> _Helper:
 
 
 def _forget() -> None:
-    """The next call gets a new helper: the old one is stuck, or is a thread of another process."""
+    """The next call gets a new helper thread: the old one is stuck, or belongs to the parent
+    process."""
     global _helper  # noqa: PLW0603
     _helper = None
 

@@ -1,7 +1,7 @@
 """A loaded tokenizer whose calls have bounds on time and memory.
 
-Everything goes the long way that the tokenizer without bounds has shortened: with bounds, a call
-costs some microseconds more, and without them nothing at all.
+It uses the general path, which the tokenizer without bounds has shortened: a bound adds some
+microseconds to a call, and calls without bounds pay nothing.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class LimitedTokenizer(CoreTokenizer):
         return self._bounded(work, apart=False, job=job)
 
     def _quick(self, work: Callable[[Instance, bytes, int], Any], data: bytes, flags: int) -> Any:
-        """`_bounded`, written out for most calls: short, in an instance that is there and has been
-        used before, and nobody may cancel them."""
+        """`_bounded`, written out for most calls: short ones without a cancel token, in an idle
+        instance that has been used before."""
         seconds = most = self._deadline
         if seconds is None or most is None or cancel.current() is not None:
             return self._bounded(lambda one: work(one, data, flags), apart=False)
@@ -174,7 +174,8 @@ class LimitedTokenizer(CoreTokenizer):
             # Meant for another call of the same engine.
             return self._pool.acquire(end)
         if isinstance(error, MemoryLimit) and not fresh:
-            # What a call may use must not depend on what others have left behind.
+            # A new instance: what a call may use must not depend on the memory that earlier calls
+            # have taken.
             return self._pool.acquire_new()
         raise error
 
@@ -192,7 +193,7 @@ class LimitedTokenizer(CoreTokenizer):
         if job is not None:
             job.inside[instance] = self._pool
             try:
-                # Who stops it sets this first and looks at `inside` then: one of both is seen.
+                # `Job.stop` sets `stopped` before it reads `inside`, so a stop is never missed.
                 if job.stopped:
                     raise Interrupted
                 return instance.interruptible(work, seconds, token)

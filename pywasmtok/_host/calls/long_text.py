@@ -1,8 +1,8 @@
 """One long text in parts: where it is cut, and what stands before and behind its ids.
 
 A cut is a place at which the ids of both sides, one after the other, are those of the whole. The
-core proves that from the characters around it; here is only where to ask for one. Whoever does a
-part works out for itself where it begins and ends: nobody has to look through the text first.
+core proves that from the characters around it; this file chooses the places to try. The thread that
+encodes a part finds its ends itself: the text needs no pass in advance.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Parallel:
             )
             return answer
 
-        # Whatever is no text has no size, and is found by who encodes it.
+        # A value that is no text counts as empty here; encoding refuses it.
         sizes = [len(text) if isinstance(text, str) else 0 for text in texts]
         total = sum(sizes)
         if total < self.shared:
@@ -181,7 +181,7 @@ class Parallel:
 
 
 def _largest_first(weights: Sequence[int], usual: int) -> list[int]:
-    """What is much larger than usual must not be the last thing that somebody begins with."""
+    """Pieces that are much larger than usual come first: begun last, one would delay the end."""
     return sorted(range(len(weights)), key=lambda number: -(weights[number] // (2 * usual)))
 
 

@@ -1,9 +1,9 @@
 """The instances of one loaded tokenizer, handed to one thread at a time.
 
 `idle` is a plain list: `pop` and `append` are atomic, and a call that finds an instance there takes
-no lock. Everything else (waiting, making, closing) goes through a condition. Whoever gives an
-instance back looks at `attention` afterwards; whoever wants to be told sets it before looking at
-`idle` a last time. So nobody waits for an instance that is already there.
+no lock. Everything else (waiting, making, closing) goes through a condition. A thread that returns
+an instance reads `attention` afterwards; a thread that is about to wait sets `attention` before it
+reads `idle` a last time. So no thread waits while an instance is idle.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..wasm.instance import Instance
 from . import cancel
 from .deadline import End
 
-# A clone costs little memory, a waiting thread costs its caller time: more of them than processors
-# keeps short calls from standing in line behind long ones.
+# A clone costs little memory, and a waiting thread costs time. With more instances than processors,
+# short calls do not queue behind long ones.
 _PER_PROCESSOR: Final = 2
 _FEWEST: Final = 4
 _MOST: Final = 32
 
-# Only a safety net: every change is announced.
+# A safety net only: every change causes a notification.
 _WAIT_SECONDS: Final = 1.0
 
 
@@ -82,7 +82,7 @@ class Pool:
         self._suspicious = False
         self._retired = False
         self._until_look, self._faulthandler = 0, faulthandler_enabled()
-        # Counts itself: however an instance gets lost, it is no longer in here.
+        # A weak set: an instance that gets lost in any way leaves it.
         self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
         _pools.add(self)
 
@@ -113,7 +113,7 @@ class Pool:
                 cancel.check()
 
     def acquire_new(self) -> Instance:
-        """One that nobody has used, for who has just lost one."""
+        """An unused instance, for a call whose own was just dropped."""
         self.look_at_handlers()
         with self._change:
             return self._new()
@@ -127,7 +127,7 @@ class Pool:
                 self.attend()
 
     def come_back(self, instance: Instance) -> None:
-        """`release` where something has happened: nobody gets an instance that may not go on."""
+        """`release` where `attention` is set: an instance that is no longer usable is dropped."""
         source = self._source
         if source is None or self._retired or not source.usable(instance):
             self._drop(instance)
@@ -156,11 +156,11 @@ class Pool:
             self._drop(instance)
 
     def lose(self, instance: Instance) -> None:
-        """Its call goes on, and nobody waits for it any more: whoever makes it drops it then."""
+        """The pool forgets a busy instance. Its call goes on, and frees it at its end."""
         self._drop(instance)
 
     def attend(self) -> None:
-        """Does for the others what an instance that has just come back makes possible."""
+        """After an instance has come back: drops what is unusable and wakes a waiting thread."""
         with self._change:
             source = self._source
             if source is None or self._retired:
@@ -188,10 +188,10 @@ class Pool:
             self._change.notify_all()
 
     def look_at_handlers(self) -> None:
-        """Where others handle the signals by now, instances that rely on them are dropped."""
+        """If other code has replaced the signal handlers, instances that need them are dropped."""
         enabled = faulthandler_enabled()
         trap_handlers.look()
-        # Not before: who finds these as they should be does not look.
+        # Set these last: threads that see them valid skip the check.
         self._faulthandler, self._until_look = enabled, trap_handlers.CALLS
 
     def suspect(self) -> None:
@@ -223,7 +223,7 @@ class Pool:
         try:
             return self._new()
         except (HostError, OSError, MemoryError):
-            # Address space is bounded too: make do with those that there are.
+            # Address space is bounded, too: the pool goes on with the instances that it has.
             if self._live:
                 return None
             raise
@@ -242,7 +242,7 @@ class Pool:
         self._waiting += 1
         self.attention = True
         try:
-            # Whoever gave one back before it could see `attention` has told nobody.
+            # An instance that came back before `attention` was set caused no notification.
             if not self.idle:
                 self._change.wait(seconds)
         finally:

@@ -1,11 +1,11 @@
 """Moves the epoch of engines on, so that calls with a deadline end.
 
-Where there are timers that need no Python, each engine has one: it ticks whatever holds the GIL.
-Elsewhere a thread of Python ticks. The calls do not hold that up, since they release the GIL; other
-threads that hog it do, and then it makes up for all ticks that it has missed, so a deadline is late
-by one turn and not by one for each tick.
+Where the system has timers that need no Python, each engine has one: it ticks even while a thread
+holds the GIL. Elsewhere a Python thread ticks. Calls of the core release the GIL, so they do not
+delay it; other threads that hold the GIL for long do. Then the thread makes up for all missed
+ticks, so a deadline is late once and not once a tick.
 
-Nothing ticks while nothing runs that has a deadline. The thread sees to that in either case.
+In either case the thread stops all ticks while no call with a deadline runs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ PERIOD: Final = 0.01
 # A call that is cancelled ends by as many ticks as its deadline is away: so many take 50 ms.
 LONGEST: Final = 3600.0
 
-# How long it goes on after the last call that could still be running.
+# How long ticking goes on after the end of the last call that could still be running.
 _LINGER: Final = 1.0
 
-# What a division of floats may be off by must not cost a tick.
+# A rounding error of a float division must not cost a tick.
 _ROUNDING: Final = 1e-6
 
 
@@ -47,8 +47,8 @@ class Ticker:
         self._reset()
 
     def _reset(self) -> None:
-        # Written by whoever begins a call, before looking at `asleep`; the ticker writes `asleep`
-        # before looking at this a last time. So no call begins unseen.
+        # A thread that begins a call writes `used` before it reads `asleep`; the ticker writes
+        # `asleep` before it reads `used` a last time. So the ticker misses no call.
         self.used = False
         self.asleep = True
         self._longest = 0.0
@@ -74,7 +74,7 @@ class Ticker:
     def begin(self, seconds: float) -> None:
         """A call that has so much time begins: from now on the epoch moves."""
         self.used = True
-        # No `max`: it takes as long as the rest of this.
+        # `max` would take as long as the rest of this function.
         if seconds > self._longest:  # noqa: PLR1730
             self._longest = seconds
         if self.asleep:
@@ -121,7 +121,7 @@ class Ticker:
                 return
 
     def _fall_asleep(self) -> bool:
-        """False if a call has begun meanwhile. Under the lock: who starts comes before or after."""
+        """False if a call has begun meanwhile. The lock orders this and the ticker's start."""
         with self._lock:
             self.asleep = True
             if self.used:
@@ -150,7 +150,7 @@ class Ticker:
             self._lock.release()
 
     def after_fork(self) -> None:
-        # The thread and the timers stayed behind; the engines came along.
+        # The thread and the timers exist in the parent only; the engines were copied.
         for timer, _ in self._timed:
             timer.forget()
         self._reset()

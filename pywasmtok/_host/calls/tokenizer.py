@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .helpers import Job
     from .pool import Pool
 
-# Calls with so many bytes of input or more take long enough for somebody to want them stopped: up
-# to some tens of milliseconds, at the rates of slow patterns. Handing a call over to the thread
+# Calls with so many bytes of input or more take long enough to be worth stopping: up to some tens
+# of milliseconds, at the rates of slow patterns. Handing a call over to the thread
 # that can be interrupted costs about 0.1 ms, a tenth of what quick ones need for their ids.
 LONG_TEXT: Final = 512 * 1024
 # The same where more than ids is asked for, or for ids to be decoded.
@@ -69,13 +69,13 @@ class CoreTokenizer:
         self._pool = pool
         self._idle = pool.idle
         # For views, by whether they have a deadline, and by their memory; and, under `None`, for
-        # calls that somebody may want to end.
+        # calls that may be stopped.
         self._other_pools: dict[tuple[bool, int | None] | None, Pool] = {}
         self._thread = thread_stack.checked
         self._require_stack = thread_stack.require
         self._interrupt = interrupt
         self._parallel = Parallel(threads, LONG_TEXT)
-        # How much more may be encoded before it is looked at again whose the handlers are.
+        # How many more bytes may be encoded before the signal handlers are checked again.
         self._unseen, self._faulthandler = BETWEEN_LOOKS, faulthandler_enabled()
 
     def encode_ids(
@@ -425,7 +425,7 @@ class CoreTokenizer:
         return pool
 
     def retire(self) -> None:
-        """Keeps no idle instance any more: whoever still uses this pays for a new one each time."""
+        """Keeps no idle instance any more: each later call makes a new one."""
         self._pool.retire()
         for pool in tuple(self._other_pools.values()):
             pool.retire()
@@ -507,8 +507,8 @@ class CoreTokenizer:
         return ids
 
     def _help(self, job: Job, work: Callable[[Instance], Any], size: int) -> Any:
-        """In a thread of the crew. Raises `Interrupted` when somebody has stopped the job."""
-        # Usual pieces are over before anybody could wait for them to end.
+        """In a thread of the crew. Raises `Interrupted` when the job has been stopped."""
+        # Only large pieces need an instance that can be stopped: usual ones end soon enough.
         stoppable = job.apart and size >= LONG_TEXT
         while True:
             self._pool.look_at_handlers()
@@ -516,11 +516,11 @@ class CoreTokenizer:
             instance = pool.acquire()
             job.inside[instance] = pool
             try:
-                # Who stops it sets this first and looks at `inside` then: one of both is seen.
+                # `Job.stop` sets `stopped` before it reads `inside`, so a stop is never missed.
                 if job.stopped:
                     raise Interrupted
                 result = instance.interruptible(work)
-                # Perhaps it is lost by now.
+                # Perhaps the pool has lost this instance by now.
                 if job.stopped:
                     raise Interrupted
             except Interrupted as error:
@@ -540,7 +540,7 @@ class CoreTokenizer:
     def _look_at_handlers(self) -> None:
         enabled = faulthandler_enabled()
         self._pool.look_at_handlers()
-        # Not before: who finds these as they should be does not look.
+        # Set these last: threads that see them valid skip the check.
         self._unseen, self._faulthandler = BETWEEN_LOOKS, enabled
 
     def _require_stack_once(self) -> None:

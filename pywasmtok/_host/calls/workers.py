@@ -1,8 +1,8 @@
 """Instances of the `threads` build: one memory, one tokenizer in it, a session for each.
 
-Each worker has a stack and a block of thread-local variables in the common memory. What one of
-them breaks is broken for all, so after a trap the whole memory is given up and the file loaded
-anew. Not for data of strangers.
+Each worker has a stack and a block of thread-local variables in the common memory. A fault of one
+worker may damage the data of all, so after a trap the whole memory is dropped and the file loaded
+anew. Not for untrusted data.
 """
 
 from __future__ import annotations

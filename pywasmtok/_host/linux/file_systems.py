@@ -1,7 +1,7 @@
 """Where a file may be mapped for as long as a process lives, and locks on files.
 
-On a file system of this machine a mapping keeps its file, even when that is deleted. Over a network
-another machine may take it away, and whoever touches such a page then is killed by SIGBUS.
+On a local file system a mapping keeps its file, even when that is deleted. On a network file system
+another machine may delete it, and a process that then touches such a page is killed by SIGBUS.
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ def own_pages(address: int, size: int) -> bytes | None:
 
 
 def give_back(address: int, size: int) -> None:
-    """Pages that nobody will look at any more. Between pieces others may map memory."""
+    """Frees pages whose content is no longer needed. It does so in pieces: between them other
+    threads can map memory."""
     if not sys.platform.startswith("linux"):
         return
     advise = _madvise()

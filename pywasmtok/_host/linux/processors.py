@@ -24,7 +24,7 @@ def usable() -> int:
 
 
 def seconds_of(thread: int | None) -> float:
-    """For how long it has had a processor; 0: nobody knows. `thread`: as the system numbers it."""
+    """The processor time that a thread has used; 0 if unknown. `thread`: its id in the system."""
     if thread is None or not sys.platform.startswith("linux"):
         return 0.0
     try:

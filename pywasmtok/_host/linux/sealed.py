@@ -1,10 +1,9 @@
-"""A copy of the beginning of a file that nobody can change any more, and its checksum.
+"""An immutable copy of the beginning of a file, and its checksum.
 
-Compiled code is mapped by wasmtime faster than it is copied: only those pages are touched that are
-used. But mapping the file itself would be a promise of everybody who may write to it to leave it
-alone for as long as the process lives: a file that is cut off is a signal that ends the process. So
-its bytes go to a file in memory first, which is sealed. The checksum is that of the very bytes that
-went there.
+Mapping compiled code is faster for wasmtime than copying it: only the pages in use are touched. But
+a mapped file must not change while the process lives: one that is truncated raises SIGBUS, which
+ends the process. So the bytes are first copied to a file in memory, which is then sealed. The
+checksum is taken of the bytes that were copied.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Final
 # For people who look at what a process has open.
 NAME: Final = "pywasmtok-code"
 
-# What is copied at a time: a processor still has it when its checksum is taken.
+# Copied at a time: small enough to be in the processor's cache when its checksum is taken.
 _BLOCK: Final = 512 * 1024
 
 
@@ -38,13 +37,14 @@ class Sealed:
 
     @property
     def path(self) -> str | None:
-        """Until this is closed. What has mapped the file by then keeps it."""
+        """A path to open the content, valid until this is closed. Mappings made by then stay
+        valid."""
         content = self._content
         return f"/proc/self/fd/{content}" if isinstance(content, int) and content >= 0 else None
 
     @cached_property
     def data(self) -> mmap.mmap:
-        """In memory of this process. Writing to it changes nobody else's."""
+        """The bytes in memory of this process. Other mappings do not see what is written to it."""
         content = self._content
         if not isinstance(content, int):
             return content
@@ -106,7 +106,7 @@ def _in_memory_file(file: FileIO, size: int) -> Sealed:
 
 def _in_memory(file: FileIO, size: int) -> Sealed:
     content = mmap.mmap(-1, size, access=mmap.ACCESS_COPY)
-    # A page of 2 MB is one fault, and clearing small ones takes longer than reading the file.
+    # A page of 2 MB is one fault. Clearing small pages takes longer than reading the file.
     with contextlib.suppress(AttributeError, OSError):
         content.madvise(mmap.MADV_HUGEPAGE)
     file.seek(0)

@@ -43,7 +43,7 @@ def require() -> None:
 
 
 def require_once() -> None:
-    """The same for who asks often: looking takes as long as the process has memory maps."""
+    """The same, checked once a thread: the cost of a check grows with the process's memory maps."""
     if not hasattr(checked, "enough"):
         require()
 

@@ -1,8 +1,8 @@
 """Timers of the system that move an engine's epoch on without any Python.
 
-glibc calls a function of C in a thread of its own each time a timer expires. That function is
-`wasmtime_engine_increment_epoch` itself, and its argument the engine: no thread of Python has a
-part in it, so none can hold it up by keeping the GIL.
+glibc calls a C function in a thread of its own each time a timer expires. That function is
+`wasmtime_engine_increment_epoch` itself, and its argument the engine. No Python thread takes part,
+so a thread that holds the GIL cannot delay it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 # `sem_t` takes 32.
 _SEMAPHORE_BYTES: Final = 64
-# Where even this does not help, a fork is as it would be without.
+# If even this time is not enough, the fork goes on without the protection.
 _PATIENCE: Final = 2.0
 _PAUSE: Final = 0.0001
 
@@ -82,8 +82,8 @@ def settle() -> None:
 
     The thread that makes these calls holds a lock of glibc's while it begins one. A fork at that
     moment leaves the lock locked in the child, which then waits for it for ever as it makes timers
-    of its own. Signals of timers come in order: when that of one more timer has been served, and
-    the timer could be deleted, which takes the lock, nobody has it.
+    of its own. Signals of timers come in order. So this makes one more timer, waits for its signal
+    and deletes it, which takes the lock: after that the lock is free.
     """
     library = _library()
     if library is None:
@@ -104,7 +104,7 @@ def settle() -> None:
     end = time.monotonic() + _PATIENCE
     while library.sem_trywait(semaphore):
         if time.monotonic() > end:
-            # It may be called at any time: its memory must stay.
+            # glibc may still use it at any time, so its memory must stay.
             _never_called.append(semaphore)
             break
         time.sleep(_PAUSE)

@@ -2,12 +2,12 @@
 
 A fault of the guest is a signal (SIGSEGV, SIGILL) that wasmtime's handler turns into a trap. Then
 the code needs no checks of its own, and is faster, also by what `config` says of epochs. But
-a process has one handler a signal: whoever sets another one after wasmtime, as
-`faulthandler.enable()` does, gets the guest's faults, and the process dies. So this file knows
-whose handlers they are. Once they are somebody else's, calls go to code with checks, which needs no
-signals, and stay there.
+a process has one handler a signal. A handler that is set after wasmtime's, as by
+`faulthandler.enable()`, receives the guest's faults instead, and the process dies. So this file
+checks whether the handlers are wasmtime's. Once they are not, calls go to code with checks, which
+needs no signals, and stay there.
 
-A sound guest never faults; these are two mistakes that have to meet.
+A sound guest never faults: only a fault of the guest and a replaced handler together end a process.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ VARIABLE: Final = "PYWASMTOK_TRAPS"
 HANDLERS: Final = "handlers"
 CHECKS: Final = "checks"
 
-# Looking takes three microseconds, as a short call of the core does, and ten and more where the
-# core has pushed all that it needs out of the near caches. So it is done again after so many bytes
-# of input, and each call counts as some.
+# A check of the handlers takes three microseconds, as a short call of the core does, and ten or
+# more after the core has evicted its data from the caches. So it is repeated only after so many
+# bytes of input; each call counts as `A_CALL` bytes.
 BETWEEN_LOOKS: Final = 256 * 1024
 A_CALL: Final = 512
 CALLS: Final = BETWEEN_LOOKS // A_CALL
@@ -47,7 +47,7 @@ faulthandler_enabled: Final = faulthandler.is_enabled
 
 
 class _State:
-    """Of this process: what it found when the first engine of the kind was there."""
+    """The state of this process when the first engine of the kind was made."""
 
     __slots__ = ("faulthandler", "lost", "ours", "told")
 
@@ -63,7 +63,7 @@ _told: Final[list[Callable[[], None]]] = []
 
 
 def wanted() -> bool:
-    """Whether new engines may rely on handlers: where that was tried, and nobody objects."""
+    """Whether new engines may rely on handlers: on tested systems, unless a setting forbids it."""
     asked = os.environ.get(VARIABLE) or HANDLERS
     if asked not in (HANDLERS, CHECKS):
         raise InvalidArgument(
@@ -79,8 +79,8 @@ def wanted() -> bool:
 
 
 def _install() -> None:
-    """Has wasmtime set its handlers, and looks whether they are there. It sets them once a process:
-    where the program itself used it before, somebody else may have taken them since."""
+    """Makes wasmtime set its handlers, and checks that they are in place. It sets them once a
+    process: if the program used wasmtime before, other code may have replaced them since."""
     import wasmtime
     from wasmtime import _ffi as ffi
 
@@ -94,7 +94,7 @@ def _install() -> None:
 
 
 def _library_of(address: int | None) -> int | None:
-    """Where the library begins that this is an address of."""
+    """The base address of the library that contains this address."""
     info = (ctypes.c_void_p * 4)()
     if not address or not ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), info):
         return None
@@ -103,7 +103,7 @@ def _library_of(address: int | None) -> int | None:
 
 
 def look() -> bool:
-    """Whether the handlers were lost; whoever has asked to know has been told when this answers."""
+    """Whether the handlers were lost; if so, the functions of `when_lost` have been called."""
     if _state.told or _state.ours is None:
         return _state.lost
     if not _state.lost:
@@ -116,7 +116,8 @@ def look() -> bool:
             VARIABLE,
             CHECKS,
         )
-    # Another thread may be at it: telling twice is nothing, going on before is.
+    # Another thread may be in this loop. Calling the functions twice is harmless; returning before
+    # they have been called is not.
     for tell in _told:
         tell()
     _state.told = True
@@ -124,7 +125,7 @@ def look() -> bool:
 
 
 def lost() -> bool:
-    """What the last look has found."""
+    """The result of the last check."""
     return _state.lost
 
 
@@ -133,7 +134,7 @@ def when_lost(tell: Callable[[], None]) -> None:
 
 
 def _current() -> tuple[bytes, ...] | None:
-    """The handlers of now as the C library knows them; None where it is not known how to ask."""
+    """The present handlers as the C library knows them; None where it cannot be asked."""
     read = _reader()
     return None if read is None else read()
 
@@ -142,7 +143,7 @@ def _current() -> tuple[bytes, ...] | None:
 def _reader() -> Callable[[], tuple[bytes, ...]] | None:
     if not sys.platform.startswith("linux") or _POINTER_BYTES != 8:
         return None
-    # With the GIL kept, and nothing converted: the addresses live as long as the process.
+    # Called with the GIL held and without conversions: the addresses live as long as the process.
     function: Any = ctypes.PYFUNCTYPE(ctypes.c_int)(
         ctypes.cast(ctypes.CDLL(None).sigaction, ctypes.c_void_p).value or 0
     )

@@ -28,15 +28,15 @@ from ..wasm.instance import Handles, Instance
 # Borders of runs: no system has larger pages, and memory grows by as much.
 ALIGNMENT: Final = 64 * 1024
 
-# What is looked at as one, and written or left out as a hole.
+# Memory is scanned in units of this size: each is written, or left out as a hole.
 _CHUNK: Final = 16 * 1024
 _ZEROS: Final = bytes(_CHUNK)
 
-# A run is a mapping in every clone, and a process has 65,530 of them by default.
+# Each run is a mapping in every clone, and a process has 65,530 mappings by default.
 _MOST_RUNS: Final = 16
 # Of an instance: its memory, what is reserved behind it, its store.
 _OTHER_MAPS: Final = 4
-# Zeros between two runs that are worth a mapping more.
+# A run of zeros of this length is worth one more mapping.
 _WORTH_A_GAP: Final = 4 * ALIGNMENT
 
 # From the kernel's generic headers: the same on every architecture that wasmtime-py runs on.
@@ -88,9 +88,9 @@ class Image:
         """Owns `file`, in which the runs are; without one they are copied out of `parts`."""
         self.layout = layout
         self.size = layout.size
-        # What the file is, for who needs no more than that: its format, how many tokens it has.
+        # Facts of the file that are known without the image: its format, its number of tokens.
         self.about: Mapping[str, Any] = about or {}
-        # Whether it can be found again when nobody in this process has it.
+        # Whether it can be loaded again after this process has dropped it.
         self.kept_on_disk = False
         self._file = file
         self._copies: list[tuple[int, bytes]] = []
@@ -165,7 +165,7 @@ class Image:
 
 
 def memory_of(instance: Instance) -> tuple[Layout, list[Part]]:
-    """What there is to keep: all but long stretches of zeros. Windows, not copies."""
+    """The parts of the memory to keep: all but long runs of zeros. Views, not copies."""
     memory = instance.read(0, instance.size)
     first = instance.first_size
     found = _not_zero(memory)
@@ -206,7 +206,7 @@ def _not_zero(memory: memoryview) -> list[tuple[int, int]]:
     """From where to where something is set, by chunks."""
     found: list[tuple[int, int]] = []
     for start in range(0, len(memory), _CHUNK):
-        # As bytes: windows are compared byte by byte, which takes ten times as long.
+        # As bytes: views are compared byte by byte, which takes ten times as long.
         chunk = memory[start : start + _CHUNK].tobytes()
         if chunk != _ZEROS[: len(chunk)]:
             if found and found[-1][1] == start:

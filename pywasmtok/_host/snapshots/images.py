@@ -1,7 +1,7 @@
 """Images that are mapped already, found by what they depend on: one of each in a process.
 
-An image is the memory of an instance that has read a file and encoded nothing but `a`: tables, and
-no text of anybody. So it is the one thing that tenants share.
+An image is the memory of an instance that has read a file and encoded nothing but `a`. It holds
+tables, and no user's text. So it is the one thing that tenants share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...loading.sources.lazy import LazyFile
     from ..wasm.instance import Instance
 
-# Whoever uses an image holds it; nobody else does.
+# Only the users of an image keep it alive: this table holds weak references.
 _mapped: Final[weakref.WeakValueDictionary[str, Image]] = weakref.WeakValueDictionary()
 
 

@@ -6,9 +6,9 @@
 A file is written once, under another name, and never changed: it is mapped into processes that may
 live for weeks. So it is read-only, too.
 
-The checksum of each run is a CRC-32. It is there for bits that rot and files that are cut off;
-against somebody who means harm stand the owner and the mode of the file, since whoever may write it
-can write a checksum as well. A cryptographic one would take more than twice as long.
+The checksum of each run is a CRC-32. It finds flipped bits and truncated files. Against an attacker
+the owner and the mode of the file protect: an attacker who may write the file can write a matching
+checksum as well. A cryptographic checksum would take more than twice as long.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def _require(equal: bool, run: Run) -> None:
 
 
 def _require_mappable(layout: Layout) -> None:
-    """Runs are mapped over the memory of an instance: outside of it they would destroy others'."""
+    """Runs are mapped over the memory of an instance: outside of it they would destroy other
+    memory."""
     end, place = 0, HEADER
     for run in layout.runs:
         if run.start % ALIGNMENT or run.length % ALIGNMENT or run.start < end or run.length <= 0:

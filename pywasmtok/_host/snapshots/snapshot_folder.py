@@ -1,4 +1,4 @@
-"""The directory of snapshots: who may use it, what is in it, and what has to go.
+"""The directory of snapshots: its permissions, its files, and which of them are removed.
 
 KEY.snapshot   the memory (`snapshot_file`); written once, then only read, mapped and deleted
 KEY.verified   of which file the checksums were compared; its own time is that of the last use
@@ -35,7 +35,7 @@ _KNOWN_SECONDS: Final = 30 * 24 * 3600
 
 # The last use is noted this often, at most.
 _USE_SECONDS: Final = 60
-# Whoever writes has locked its file by then.
+# A writer locks its temporary file within this time; an older file without a lock is abandoned.
 _ABANDONED_SECONDS: Final = 60
 
 _TO_READ: Final = (
@@ -56,7 +56,7 @@ class Found(NamedTuple):
 
 
 class Folder:
-    """Raises OSError and `Refused`; what they mean for whom is decided above."""
+    """Raises OSError and `Refused`; the store decides which errors its callers see."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,8 +82,9 @@ class Folder:
         return file, name
 
     def publish(self, file: int, name: str, key: str) -> None:
-        """In one step, so that no reader ever sees half of it. Of several, the last one stays."""
-        # Nobody shall change it by mistake: it is mapped into other processes.
+        """Published in one step, so that no reader sees a part of it. Of several writers, the last
+        one wins."""
+        # Read-only, against changes by mistake: other processes map it.
         os.chmod(name, 0o400)
         os.replace(name, self.snapshot(key))
         self.note_verified(key, os.fstat(file))
@@ -107,7 +108,7 @@ class Folder:
         return True
 
     def note_verified(self, key: str, state: os.stat_result) -> None:
-        # Without it the next process compares the checksums once more: no harm.
+        # If this fails, the next process compares the checksums once more.
         with contextlib.suppress(OSError):
             self._put(self._verified(key), _identity(state))
 
@@ -125,7 +126,7 @@ class Folder:
         return digest if _DIGEST.fullmatch(digest) else None
 
     def note_digest(self, identity: str, digest: str) -> None:
-        """Only beside snapshots: who stores none keeps no trace of files."""
+        """Only beside snapshots: a program that stores none leaves no trace of files."""
         with contextlib.suppress(OSError, Refused):
             self.make()
             self._put(self._known(identity), digest.encode())
@@ -185,7 +186,7 @@ class Folder:
         os.replace(name, path)
 
     def _known(self, identity: str) -> Path:
-        # Only for as long as this machine runs: device numbers may mean others afterwards.
+        # Valid until the next boot: device numbers may mean other devices afterwards.
         name = hashlib.sha256(f"{identity} {_boot()}".encode()).hexdigest()
         return self.path / f"{name}{_KNOWN}"
 
@@ -201,8 +202,8 @@ class Folder:
 
 
 def _identity(state: os.stat_result) -> bytes:
-    """Other bytes in the file, or another file, have another one: whoever writes moves its times,
-    and what a crash or a worn disk did shows after the machine was started anew."""
+    """What identifies a file and its content. A write changes its times. A boot changes `_boot()`:
+    so a file is checked again after a crash."""
     return json.dumps([
         state.st_dev,
         state.st_ino,

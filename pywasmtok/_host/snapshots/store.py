@@ -86,7 +86,7 @@ class Entry(NamedTuple):
 
 
 class Owner(Protocol):
-    """Whose instances they are, where somebody counts them."""
+    """The tenant that instances are counted for."""
 
     @property
     def most_instances(self) -> int:

@@ -1,7 +1,7 @@
 """One instance of the renderer: the only code that reads and writes its memory.
 
-Used by one thread at a time. Nothing that the guest says is believed: each address and length is
-compared with the size of its memory before it is read, and what leaves this file is a copy.
+Used by one thread at a time. No value of the guest is trusted: each address and length is compared
+with the size of its memory before it is read, and what leaves this file is a copy.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TemplateInstance(GuestMemory):
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
         self._store = store
-        # There from the first call on that somebody may cancel.
+        # Made by the first call that has a cancel token.
         self._watch: cancel.Watch | None = None
         self._calls = Calls(store, instance)
         self._trap = self._calls.trap
@@ -115,7 +115,8 @@ class TemplateInstance(GuestMemory):
         self._sources = 0
         # Whether nothing has run in it yet.
         self.fresh = True
-        # Whether Python is asked in the middle of its calls: not in the main thread, please.
+        # Whether the engine calls Python during its calls. Such instances are not for the main
+        # thread.
         self.watched = False
         self._answer = self._call("tpl_answer")
         # The memory itself has one size for ever: see `heap.rs`.
@@ -223,7 +224,7 @@ class TemplateInstance(GuestMemory):
 
     @property
     def bloated(self) -> bool:
-        """Whether a new one is worth more than the memory that this one keeps."""
+        """Whether a new instance is worth more than the memory that this one keeps."""
         return self._call("tpl_memory_taken") > self._memory_cap // 2
 
     # Input and templates.
@@ -239,7 +240,7 @@ class TemplateInstance(GuestMemory):
 
     def _reserve(self, length: int) -> None:
         wanted = max(_SMALLEST_INPUT, length + length // 4)
-        # The guest has no room for what it may not even hold as input.
+        # The guest has no room for an input larger than its memory.
         if wanted > self._memory_cap:
             raise _limit("memory", f"a request of {length} bytes passes the memory of a render")
         self._room = 0
@@ -309,7 +310,7 @@ class TemplateInstance(GuestMemory):
         return function
 
     def _failure(self, failed: int | None) -> Exception:
-        """What to raise after a trap. Whoever gets it has to drop this instance."""
+        """What to raise after a trap. The caller must drop this instance."""
         if failed is not None:
             return self._ended(self._calls.error_text(failed))
         code = self._calls.take_trap()
@@ -324,7 +325,7 @@ class TemplateInstance(GuestMemory):
         return trapped(code.name if code is not None else "a trap", text)
 
     def _ended(self, said: str) -> Exception:
-        """An error in place of a trap: the watch has ended the call, or nobody knows."""
+        """The error of a call that failed without a trap: ended by the watch, or cause unknown."""
         if self._watch is None or not self._watch.ended:
             return trapped("an error", said)
         token = cancel.current()
@@ -333,7 +334,7 @@ class TemplateInstance(GuestMemory):
         return _limit("deadline", _TOO_LONG)
 
     def _asked(self, name: str) -> int:
-        """For after a trap: anything may be wrong by now."""
+        """Used after a trap, when any state of the guest may be invalid."""
         try:
             return self._call(name)
         except (errors.TokenizerError, LookupError):

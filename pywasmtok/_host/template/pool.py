@@ -20,7 +20,7 @@ from .instance import NotPlain, TemplateInstance
 
 T = TypeVar("T")
 
-# An instance that gave such an error is as good as before.
+# After such an error the instance can be used again.
 _HARMLESS: Final = (errors.TemplateError, errors.InvalidArgument, NotPlain)
 # A trap, although it is a `TemplateError`.
 _TRAPS: Final = {"deadline", "stack", "memory"}
@@ -34,7 +34,7 @@ class TemplatePool:
     ) -> None:
         self._made = made
         self._stack = stack
-        # Those of somebody else than the program may be there to make it fault.
+        # A tenant's template may be written to make the guest fault: its code has checks.
         self.core = open_template_core(stack, checked=made is not None)
         self._until_look, self._faulthandler = 0, faulthandler_enabled()
         self._memory = memory
@@ -77,12 +77,12 @@ class TemplatePool:
                 instance = self._idle.pop()
             except IndexError:
                 return self._new()
-            # Those that Python watches over are for other threads; see `cancel`.
+            # Instances that call Python are not for the main thread; see `cancel`.
             if not (instance.watched and in_main_thread()):
                 return instance
 
     def _look_at_handlers(self) -> None:
-        """Where others handle the signals by now, instances that rely on them are dropped."""
+        """If other code has replaced the signal handlers, instances that need them are dropped."""
         self._faulthandler, self._until_look = faulthandler_enabled(), trap_handlers.CALLS
         if trap_handlers.look() and self.core.by_handlers:
             self.core = open_template_core(self._stack, checked=True)
@@ -108,7 +108,7 @@ class TemplatePools:
     """The instances of one owner: nothing that ran for it is ever handed to another."""
 
     def __init__(self, made: Callable[[TemplateInstance], None] | None = None) -> None:
-        """`made` is told of each instance."""
+        """`made` is called with each new instance."""
         self._pools: dict[tuple[int, int], TemplatePool] = {}
         self._made = made
 
@@ -119,7 +119,7 @@ class TemplatePools:
         return found if found is not None else self._new(key)
 
     def clear(self) -> None:
-        """Lets go of what is idle."""
+        """Drops the idle instances."""
         with fork.creation:
             self._pools.clear()
 

@@ -1,9 +1,9 @@
 """Compiled cores on disk, so that a process compiles nothing that an earlier one has compiled.
 
-Reading such a file is executing it: it holds native code. So the directory belongs to this user
-alone, a file ends with a checksum of its content, and what is handed to wasmtime is a copy: the
-very bytes that were checked, in memory that nobody else writes to. Anything that is damaged,
-foreign or of another version is built anew.
+Such a file holds native code: loading it is executing it. So the directory belongs to this user
+alone, and a file ends with a checksum of its content. What wasmtime gets is a copy of the checked
+bytes, in memory that nothing else writes to. A file that is damaged, of another owner or of another
+version is built anew.
 """
 
 from __future__ import annotations

@@ -55,11 +55,12 @@ class Core:
         self._timed: Core | None = None
         self._checked: Core | None = None
         self._stoppable: Core | None = None
-        # Whose stoppable one this is.
+        # The core that this one is the stoppable version of.
         self._quick: Core | None = None
-        # Workers of a shared memory cannot move to another engine: theirs is the safe one.
+        # Workers of a shared memory cannot move to another engine, so they get the code with
+        # checks.
         self.by_handlers = not checked and not artifact.threads and trap_handlers.wanted()
-        # Whether a call can be ended from outside. Code that is as fast as can be never looks.
+        # Whether a call can be ended from outside. The fastest code never checks for that.
         self.stoppable = stoppable or not self.by_handlers
         kind = artifact.threads, self.by_handlers
         with fork.creation:
@@ -89,17 +90,17 @@ class Core:
 
     @property
     def usable(self) -> bool:
-        """Whether somebody looks after its faults."""
+        """Whether faults of its guests become traps."""
         return not (self.by_handlers and trap_handlers.lost())
 
     @property
     def traps(self) -> str:
-        """How its faults are found."""
+        """How faults of the code are found."""
         return trap_handlers.HANDLERS if self.by_handlers else trap_handlers.CHECKS
 
     def checked(self) -> Core:
-        """The same build in code that checks its accesses: for strangers, who may want it to fault,
-        and for processes in which others handle the signals."""
+        """The same build in code that checks its accesses: for untrusted input, which may be made
+        to cause faults, and for processes in which other code handles the signals."""
         if not self.by_handlers:
             return self
         if self._quick is not None:
@@ -159,8 +160,8 @@ def _compiled(
     if ready is not None:
         with contextlib.closing(ready), contextlib.suppress(wasmtime.WasmtimeError):
             return deserialize(engine, ready), True
-        # Of another engine than the key tells apart: as good as none.
-    # Another engine of this process may have it, where nothing is cached.
+        # A miss: the file is of another engine, which the key does not tell.
+    # Where the cache is off, another engine of this process may have the module.
     made = _modules.get(key)
     if made is None:
         _log.info("compiling %s for this processor: it takes seconds, once", artifact.name)

@@ -1,11 +1,11 @@
 """One instance of the core with its session: the only code that reads and writes guest memory.
 
-Used by one thread at a time; the pool sees to that. Nothing that the guest says is believed: each
+Used by one thread at a time; the pool sees to that. No value of the guest is trusted: each
 address and length is compared with the size of its memory before it is used, in Python's
 unbounded integers, and what leaves this file is always a copy.
 
-An instance is never closed: it is dropped. Whoever is inside a call holds a reference, so its
-store lives until that call has ended.
+An instance is never closed: it is dropped. A thread inside a call holds a reference, so the store
+lives until that call has ended.
 """
 
 from __future__ import annotations
@@ -158,9 +158,9 @@ class Instance(GuestMemory):
         self._armed = 1
         # What sets it for the next call, where that has as much time.
         self._arm: Callable[[], None] | None = None
-        # There from the first call on that somebody may cancel.
+        # Made by the first call that has a cancel token.
         self._watch: Watch | None = None
-        # After a trap: nobody may use it any more.
+        # After a trap: the instance must not be used any more.
         self.broken = False
         # Whether a call with bounds was here before.
         self.served = False
@@ -526,7 +526,7 @@ class Instance(GuestMemory):
             self._arm = None
         self._calls.set_deadline(self._armed)
         try:
-            # Who cancels sets the flag first and moves the epoch then: one of both is seen.
+            # `cancel` sets the flag before it moves the epoch, so a cancellation is never missed.
             if self.cancelled:
                 raise Interrupted
             return work(self)
@@ -540,7 +540,7 @@ class Instance(GuestMemory):
         data: bytes,
         flags: int,
     ) -> Any:
-        """`interruptible`, written out for cores with a clock and calls that nobody may cancel."""
+        """`interruptible`, written out for cores with a clock and calls without a cancel token."""
         ticker.begin(seconds)
         if self._watch is not None:
             seconds = self._watch.begin(seconds, None)
@@ -644,7 +644,7 @@ class Instance(GuestMemory):
         # The guest has no room for what it may not even hold as input.
         if self._memory_cap is not None and length > self._memory_cap:
             raise self._no_memory(asked=length)
-        # The buffer has moved if this fails halfway: without room nobody writes to the old place.
+        # If this fails halfway the buffer may have moved: without room, the old place stays unused.
         self._room = 0
         start = self.call("pwt_input", self._session, wanted)
         if not start:

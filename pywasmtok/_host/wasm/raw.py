@@ -90,7 +90,7 @@ _WRITABLE: Final = 0x200  # PyBUF_WRITE
 
 
 def view(address: int, size: int) -> memoryview:
-    """Bytes of guest memory, writable. Whoever holds it must keep the guest alive."""
+    """Bytes of guest memory, writable. The guest must outlive the view."""
     window: memoryview = _view_of_memory(address, size, _WRITABLE)
     return window
 
@@ -151,7 +151,7 @@ class Calls:
         self.context = _pointer(address_of(store._context()))
         self._cell = ctypes.c_uint64(0)
         self.trap_cell = argument(ctypes.addressof(self._cell))
-        # Stays set after a trap until somebody clears it: `failure` does.
+        # Set by a trap; stays set until `take_trap` clears it.
         self.trap = memoryview(self._cell).cast("B").cast("Q")
 
     def failure(self, error: int | None, panic_text: Callable[[], str]) -> Exception:
@@ -180,7 +180,7 @@ class Calls:
         _set_deadline(self.context, ticks)
 
     def deadline_setter(self, ticks: int) -> Callable[[], None]:
-        """The same for who sets the same deadline again and again: nothing is converted."""
+        """`set_deadline` with its arguments converted once, for a deadline that is set often."""
         return partial(
             _set_deadline_unchecked,
             argument(address_of(self.context)),
@@ -190,10 +190,10 @@ class Calls:
 
 class GuestStore(Store):
     """Deleting a store unmaps its guest's memory at once, and for as long as that takes, no other
-    thread of the process can map anything. So what is large goes before, in pieces.
+    thread of the process can map anything. So a large memory is freed before, in pieces.
 
-    This is the store's own business: the parts of an instance may be finalized in any order, and an
-    address is nobody's when the store has gone.
+    The store does this itself: the parts of an instance may be finalized in any order, and the
+    address is invalid once the store is deleted.
     """
 
     def __init__(self, engine: wasmtime.Engine) -> None:
@@ -213,7 +213,7 @@ class GuestStore(Store):
 
 
 class OwnMemory:
-    """The memory that an instance exports and nobody else sees."""
+    """The memory that an instance exports, and that is not shared with other instances."""
 
     __slots__ = ("_address", "_context", "_memory", "_store")
 

@@ -49,7 +49,7 @@ def _child(bench: Bench, what: str) -> Iterator[Row]:
 
 
 def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Everybody in one process, on one core, by turns."""
+    """All libraries in one process, on one processor, alternating."""
     setup = Setup.from_json(job["setup"])
     bench = Bench(setup, job["group"], [])
     with machine.one_core() as problem:
@@ -86,7 +86,7 @@ def _templates(setup: Setup) -> dict[str, str]:
 
 
 def _compile(bench: Bench, found: Sequence[ChatLibrary], name: str, source: str) -> Iterator[Row]:
-    """Each source has a comment of its own behind it, so nobody has seen it."""
+    """Each source ends with a comment of its own, so no library has compiled it before."""
     made = {one.name: one.compile for one in found if one.compile is not None}
     field, notes = _tried(made, source)
     turns = [

@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 STEP = Measure("time of an id", "us", higher_is_better=False, clock="cpu")
 IDS = 2_000
-# Looks that code gives them; the numbers make more of them than anybody uses.
+# Shapes of real stop strings; numbers make as many different ones as a row needs.
 PATTERNS = ("\n\nUser{}:", "<|stop{}|>", "###{} End", "</answer{}>")
 
 

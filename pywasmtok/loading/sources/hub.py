@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["fetch", "is_offline", "looks_like_repository"]
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_-])?"
-# Two dashes or dots in a row are in no name; with an owner the library says so.
+# No name has two dashes or two dots in a row; for names with an owner, the library reports that.
 _REPOSITORY = re.compile(rf"{_NAME}/{_NAME}|(?!.*(?:--|\.\.)){_NAME}")
 _FILE_ENDINGS = (".json", ".model", ".gguf", ".tiktoken", ".txt", ".bpe", ".xz", ".gz", ".zip")
 
@@ -134,7 +134,7 @@ def _keep_beginnings(repository: str, commit: str, kept: bytes, request: Request
                 data = read_metadata(stream, request.bounds, f"{repository}/{name}")
             with open(os.path.join(temporary, os.path.basename(name).encode()), "wb") as file:
                 file.write(data)
-        # Another process may have been as quick.
+        # Another process may have stored it at the same time.
         with suppress(OSError):
             os.rename(temporary, kept)
     finally:
@@ -144,7 +144,7 @@ def _keep_beginnings(repository: str, commit: str, kept: bytes, request: Request
 def _explained(
     error: Exception, repository: str, request: Request, *, offline: bool
 ) -> TokenizerError:
-    """The library's errors speak of its own arguments, at length."""
+    """An error of our own: those of the library explain its own arguments, at length."""
     from huggingface_hub import errors as hub
 
     at = f" at revision {request.revision}" if request.revision else ""

@@ -1,8 +1,8 @@
 """A file whose bytes may never be needed.
 
-Who loads a tokenizer out of a snapshot needs the hash of its file, and a file that was hashed
-before and has not changed since need not be read for that. Reading and hashing the largest files
-takes 30 ms, the rest of such a load 2.
+Loading a tokenizer from a snapshot takes the hash of its file. A file that was hashed before and
+has not changed since need not be read for that. Reading and hashing the largest files takes 30 ms,
+the rest of such a load 2 ms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SETTLED_SECONDS: Final = 3
 
 
 def worth_it(file: int, state: os.stat_result) -> bool:
-    """Only where times can be relied on: on a file system of this machine."""
+    """Only where file times can be relied on: on a local file system."""
     if state.st_size < _SMALLEST or not sys.platform.startswith("linux"):
         return False
     from ..._host.linux.file_systems import may_be_mapped
@@ -83,7 +83,7 @@ class LazyFile:
         return self._digest
 
     def believe(self, digest: str) -> None:
-        """Takes the word of somebody who hashed this very file; its bytes have to agree."""
+        """Takes a digest of this file that was computed before. Reading checks the bytes by it."""
         self._digest = digest
 
     def __reduce__(self) -> Any:

@@ -41,7 +41,7 @@ class Table(NamedTuple):
     rules: Mapping[str, str]
     name: str
     alone: bool = False
-    """No table behind it is asked."""
+    """Tables after this one are not used."""
 
     def find(self, name: str) -> Rule | None:
         """The rule of that very name, else the first pattern that fits."""
@@ -62,7 +62,7 @@ def find_rule(name: str, request: Request) -> Rule | None:
 
 
 def tables(request: Request) -> list[Table]:
-    """Those that are asked, first one first."""
+    """The tables in the order of their precedence."""
     found = []
     for table in _of_the_user(request):
         found.append(table)
@@ -89,7 +89,7 @@ def _of_the_user(request: Request) -> list[Table]:
         try:
             found.append(_read_table(project))
         except TokenizerError:
-            # A file of somebody's own, which need not be about this at all.
+            # Another program may use a file of this name: it is ignored.
             return found
     return found
 
@@ -113,7 +113,7 @@ def _read_table(path: bytes) -> Table:
 
 
 def _table(models: dict[str, object], name: str) -> Table:
-    """`replace = true` among the patterns: nothing behind this table is asked."""
+    """`replace = true` among the patterns: tables after this one are not used."""
     alone = models.pop(_REPLACE, False) is True
     rules: dict[str, str] = {}
     for pattern, source in models.items():

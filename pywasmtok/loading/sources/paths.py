@@ -21,7 +21,7 @@ __all__ = [
     "read_lazily",
 ]
 
-# Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+# Without O_NONBLOCK, opening a pipe without a writer would wait for ever.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -58,7 +58,7 @@ def printable(path: bytes) -> str:
 
 
 def exists(path: bytes) -> bool:
-    """Also for a broken link: it is somebody's file, and no name to look up."""
+    """True for a broken link, too: it is meant as a file, not as a name to look up."""
     return os.path.lexists(path)
 
 

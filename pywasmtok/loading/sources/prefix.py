@@ -29,7 +29,7 @@ def read_metadata(stream: BinaryIO, limits: Limits, name: str) -> bytes:
         try:
             extent = _host.extent(data)
         except (HostError, ModuleNotFoundError, Unsupported):
-            # Nobody reads it: loading will say so in its own words.
+            # The core cannot read it: loading reports that.
             return data
         except TokenizerError as error:
             error.source = name

@@ -1,8 +1,8 @@
 """The small files beside a tokenizer: which roles its tokens play, and what transformers adds.
 
 They are read here and not in the core: they are small, flat JSON that the tokenizer's file does not
-depend on. Each is bounded in size before it is parsed, and whatever is wrong with one is a note and
-no failure, until somebody asks for what stands in it.
+depend on. Each is bounded in size before it is parsed. A fault in one is a note and no failure,
+until a call needs its content.
 """
 
 from __future__ import annotations

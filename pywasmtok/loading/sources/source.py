@@ -1,4 +1,4 @@
-"""What a caller asks for, and what was found."""
+"""What a caller requests, and what was found."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Source(NamedTuple):
             options["special_tokens"] = dict(request.special_tokens)
         if request.gguf_compat != "llama.cpp":
             options["gguf_compat"] = request.gguf_compat
-        # What says nothing of files must not keep their snapshots from being found.
+        # Limits on calls do not concern the file: they must not give its snapshot another key.
         if request.limits is not None and request.limits.for_core() != Limits().for_core():
             options["limits"] = request.limits.for_core()
         if request.apply_config or self.needs_config:

@@ -25,7 +25,7 @@ class TemplatePlace(NamedTuple):
     """What one place states."""
 
     place: str
-    """The name of the file, or who said it."""
+    """The name of the file, or another origin, such as an argument."""
     templates: Mapping[str, str]
     """Source of each template, by name; `default` is the one without a name."""
     named: bool = False
@@ -33,7 +33,7 @@ class TemplatePlace(NamedTuple):
     render: Callable[..., str] | None = None
     """A function in place of a template, for models whose format is none."""
     problem: str | None = None
-    """Why its templates cannot be read: whoever needs one is told, and gets no other instead."""
+    """Why its templates cannot be read: a call that needs one fails, and uses no other instead."""
 
     @property
     def of_operator(self) -> bool:

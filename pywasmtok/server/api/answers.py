@@ -1,4 +1,5 @@
-"""Answers as bytes. They are made where the work is done: the event loop only sends them."""
+"""Answers as bytes. They are made in the thread that does the work: the event loop only sends
+them."""
 
 from __future__ import annotations
 
@@ -46,6 +47,6 @@ def _headers(digest: str | None) -> dict[str, str] | None:
 
 
 def wants_octets(request: Request) -> bool:
-    """Whether bytes are what is asked for; whoever names JSON, too, gets JSON."""
+    """Whether `accept` names bytes and not JSON: a request that names both gets JSON."""
     accept = request.headers.get("accept", "")
     return OCTETS in accept and "application/json" not in accept

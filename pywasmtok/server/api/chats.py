@@ -82,8 +82,8 @@ async def encode(request: Request, service: ServiceLike) -> Response:
 
 
 def template_mask(offsets: Sequence[tuple[int, int]], origins: Sequence[Origin]) -> list[int]:
-    """1 for tokens of which nobody but the template wrote a character. Origins are in order, and so
-    are tokens but for those without characters."""
+    """1 for tokens of which the template wrote every character. Origins are in order, and so are
+    tokens but for those without characters."""
     mask, place = [], 0
     for start, end in offsets:
         while place < len(origins) and origins[place].end <= start < end:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the shapes: what it says is what is read and written."""
+"""The OpenAPI 3.1 document, generated from the shapes that requests are read with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["document"]
 
 _TEMPLATE: Final = "#/components/schemas/{name}"
 
-# What any operation can answer with, whoever asks.
+# Statuses that any operation can answer with.
 _ALWAYS: Final = (400, 401, 500)
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")

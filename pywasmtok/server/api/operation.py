@@ -1,4 +1,4 @@
-"""An operation of the API: what routes and the OpenAPI document are both made of."""
+"""An operation of the API: the source of both a route and its part of the OpenAPI document."""
 
 from __future__ import annotations
 

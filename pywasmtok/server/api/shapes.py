@@ -265,7 +265,7 @@ class EncodedChat(_Answer):
     text: str
     tokenizer: str
     defused: int
-    """How many control tokens the ids of the text had more if nobody looked who wrote them."""
+    """How many more control tokens the ids would have if user text could produce them."""
     assistant_mask: list[int] | None = None
     """1 for tokens of the template's generation blocks."""
     template_mask: list[int] | None = None

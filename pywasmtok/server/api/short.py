@@ -1,5 +1,5 @@
-"""Short texts and ids of the API, read in one step. None: the handlers read the request again from
-the start, and say what is wrong with it, if anything is."""
+"""Reads short texts and ids of the API in one step. None: the handlers read the request again, and
+report errors."""
 
 from __future__ import annotations
 

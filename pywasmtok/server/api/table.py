@@ -27,7 +27,8 @@ PREFIX: Final = "/api/v1"
 
 
 def operations(desk: Desk) -> list[Operation]:
-    """In the order of routes: what is longer comes before what would take it for a name."""
+    """In the order of routes: longer paths first, since a shorter one would take them for a
+    name."""
     return [
         *chats.operations,
         *texts.operations,

@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 SHORT: Final = 4096
-"""Bytes: what is not more is done in tens of microseconds."""
+"""Bytes: a text of at most this size takes tens of microseconds."""
 
 _ID_BYTES: Final = 4
 
@@ -68,7 +68,7 @@ _PIECE: Final = 64 << 10
 
 
 def served_by(request: Request, service: ServiceLike) -> Served:
-    """The tokenizer of the path, for whoever asks."""
+    """The tokenizer of the path, for the request's caller."""
     served = service.find(request.state.caller, request.path_params["name"])
     return served
 
@@ -83,7 +83,7 @@ def size(texts: Iterable[str | None]) -> int:
 def _encoded(text: str) -> int:
     if len(text) <= _PIECE:
         return len(text.encode())
-    # Between pieces other threads may run.
+    # Between pieces, other threads can run.
     starts = range(0, len(text), _PIECE)
     return sum(len(text[start : start + _PIECE].encode()) for start in starts)
 

@@ -1,1 +1,1 @@
-"""API keys, and who sent a request."""
+"""API keys, and the caller of a request."""

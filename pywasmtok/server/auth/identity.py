@@ -1,9 +1,9 @@
-"""Whose request this is: the tenant of its key, and what may come without one.
+"""The caller of a request: the tenant of its key, and what may come without one.
 
-Without keys the server listens on loopback only. There the caller is whoever runs programs on this
-machine, and one of those programs is a browser that shows pages of strangers: so a request must
-name this machine as its Host (a page that rebinds its own name to 127.0.0.1 cannot), and where it
-says which page it came from, that page must be ours.
+Without keys the server listens on loopback only. There any program of this machine is a caller. One
+of these programs is a browser, and it runs pages from other sites. So a request must name this
+machine as its Host, which a page that rebinds its own name to 127.0.0.1 cannot do; and if it names
+the page that it came from, that page must be ours.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ class Identity:
         self._failures = Failures()
 
     def caller(self, headers: Headers, client: str | None, *, open_route: bool) -> Caller | None:
-        """Unauthorized, Forbidden or TooManyRequests; None: nobody in particular asks for what is
-        open to all."""
+        """Unauthorized, Forbidden or TooManyRequests; None: the route is open and needs no key."""
         if not self._needs_keys:
             check_browser(headers)
             return Caller(LOCAL, admin=True)
@@ -64,8 +63,8 @@ class Identity:
             if found.tenant is None:
                 return Caller(PUBLIC, admin=True, key_id=found.id)
             return Caller(found.tenant, key_id=found.id)
-        # A good key is never refused because of others behind the same address; one that is
-        # guessed has 256 bits, so this only keeps guessing cheap for us.
+        # A valid key is never refused because of other clients of the same address. Guessing one of
+        # 256 bits is hopeless: this bound only keeps it cheap for the server.
         if key is not None:
             self._failures.count(client)
         raise Unauthorized(
@@ -114,7 +113,7 @@ def is_of_proxy(name: bytes) -> bool:
 
 
 def check_browser(headers: Headers) -> None:
-    """Refuses what a page of a stranger could make a browser on this machine send."""
+    """Refuses requests that a page of another site could make a browser on this machine send."""
     host: str | None = None
     origins: list[str] = []
     site = mode = ""
@@ -184,8 +183,8 @@ class Failures:
 
 
 def _too_many(seconds: float) -> TooManyRequests:
-    """An error that its own traceback leads to would stay until garbage is collected, and these are
-    made as fast as somebody guesses: so nobody who raises one has a name for it."""
+    """An error that a frame of its own traceback refers to is freed by the garbage collector only,
+    and a client can cause many of these. So no function that raises one keeps it in a variable."""
     error = TooManyRequests("too many wrong keys came from this address")
     error.retry_after = seconds
     return error

@@ -27,8 +27,8 @@ def make_key(tenant: str | None, expires: float | None = None) -> tuple[str, Key
 
 def record_of(key: str, tenant: str | None, expires: float | None = None) -> KeyRecord:
     hashed = hash_of(key)
-    # So that somebody who has a key can tell which one of a list it is. It says 48 of 256 bits of
-    # the hash, and nothing of the key.
+    # The id is 48 of the 256 bits of the hash. The holder of a key can find it in a list, and the
+    # id says nothing about the key.
     return KeyRecord(hashed[:12], hashed, tenant, time.time(), expires)
 
 
@@ -41,8 +41,8 @@ def hash_of(key: str) -> str:
 
 
 class KeyIndex:
-    """All keys, for one question. What the answer takes does not depend on how much of a key is
-    right: what is looked up is its hash, which nobody can choose."""
+    """All keys, found by their hash. The time of a look-up does not depend on how much of a key is
+    right, since a client cannot choose its hash."""
 
     def __init__(
         self, records: Iterable[KeyRecord] = (), tenants: Mapping[str, TenantRecord] | None = None

@@ -41,7 +41,7 @@ async def detokenize(request: Request) -> Response:
 
 
 def of_all(served: Served, ids: list[int]) -> bytes:
-    """Nothing says whose client it is: each reads its own key."""
+    """The request does not tell which server's client it is: each client reads its own key."""
     tok = served.tokenizer
     served.tokens = len(ids)
     return json_bytes(

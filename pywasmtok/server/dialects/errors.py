@@ -40,9 +40,9 @@ _OF_PATHS: Final = {
 
 
 def shaped(error: TokenizerError, path: str, dialect: str) -> dict[str, Any] | None:
-    """The body of a refusal; None: this path is nobody's but ours.
+    """The body of a refusal in the shape of another server; None: the path belongs to our own API.
 
-    Before it is known who asks, the path says it as well as it can.
+    `dialect` is empty if the request is refused before its route is known: then the path decides.
     """
     if dialect not in _SHAPES:
         dialect = _OF_PATHS.get(path, "")

@@ -1,4 +1,4 @@
-"""Paths of other servers, and who answers them."""
+"""Paths of other servers, and the functions that answer them."""
 
 from __future__ import annotations
 

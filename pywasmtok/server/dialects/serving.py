@@ -20,7 +20,7 @@ __all__ = ["json_bytes", "named", "respond", "served_by", "text_of_chat"]
 
 json_bytes: Final = msgspec.json.Encoder().encode
 
-# Where encoding is worth the event loop's while; whoever runs it decides.
+# Bodies up to this size may be encoded on the event loop, if the executor permits it.
 _SHORT: Final = 128 << 10
 
 

@@ -1,8 +1,8 @@
-"""The protocol that has short requests answered by the application before it begins them.
+"""The protocol that answers short requests without starting a request of the application.
 
-A request is held back from the moment when its head is there to that when what was read at once is
-used up, no longer. If it is complete by then, it may be answered on the spot; in any other case it
-begins as uvicorn begins it, with what has come of it.
+A complete head is held back until the bytes of the present read are parsed, no longer. If the
+request is complete by then, it may be answered at once. Otherwise it begins as in uvicorn, with the
+bytes received so far.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["DirectHttp"]
 class DirectHttp(BoundedHttp):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # Where something stands in front of the application, that has to see all requests.
+        # Not with middleware in front of the application, which has to see all requests.
         direct = None if self.root_path else getattr(self.app, "direct", None)
         self._direct: Direct | None = direct
         # The request that is held back, and its body.
         self._held: Screened | None = None
         self._body = b""
-        # One a read: what comes behind it shall not keep others waiting.
+        # One request a read: pipelined requests must not delay other connections.
         self._may_answer = False
-        # What the head of the last request was that was answered here, and when that was.
+        # The head of the last request that was answered here, and the time.
         self._known: KnownHead | None = None
         self._answered_at = 0.0
         self._all = b""
@@ -41,7 +41,7 @@ class DirectHttp(BoundedHttp):
             return
         direct = self._direct
         self._may_answer = direct is not None
-        # Where a read begins with a request, its head may be learned.
+        # If a read begins with a request, its head may be learned.
         self._all = data if direct is not None and self._is_between() else b""
         super().data_received(data)
         if self._held is not None:
@@ -77,7 +77,7 @@ class DirectHttp(BoundedHttp):
         super().begin_request()
 
     def _is_next(self) -> bool:
-        """Whether nothing is in its way, neither another answer nor what a client asks for."""
+        """Whether no other response is unfinished and the client asks for nothing special."""
         cycle, parser = self.cycle, self.parser
         return (
             (cycle is None or cycle.response_complete)
@@ -135,7 +135,7 @@ class DirectHttp(BoundedHttp):
         )
 
     def timeout_keep_alive_handler(self) -> None:
-        # It is not started anew for each request, so it may be early.
+        # The timer is not restarted for each request, so it may fire early.
         left = self._answered_at + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._wait_for_next(left)
@@ -143,7 +143,7 @@ class DirectHttp(BoundedHttp):
             super().timeout_keep_alive_handler()
 
     def _begin_held(self) -> None:
-        """The ordinary way, from the start."""
+        """Begins the request in the application, from its start."""
         body = self._body
         self._held, self._body = None, b""
         if self.parser is None or self.transport.is_closing():

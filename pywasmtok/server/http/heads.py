@@ -1,5 +1,5 @@
-"""A head like the last one of a connection: clients that ask again and again send the same bytes,
-but for the length of the body. What the parser made of them once, it would make of them again."""
+"""A head equal to the last one of a connection. Clients that repeat a request send the same bytes
+but for the length of the body, and the parsed result of the first head holds for them, too."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _LONGEST: Final = 2048
 
 class KnownHead(NamedTuple):
     before: bytes
-    """All in front of the digits of the length."""
+    """All bytes before the digits of the length."""
     after: bytes
-    """All behind them, up to the body."""
+    """All bytes after them, up to the body."""
     url: bytes
     screened: Screened
     keys: object
-    """Those that were known then."""
+    """The key index at that time."""
 
     def body(self, data: bytes, most: int) -> bytes | None:
-        """The body, if `data` is one such head with all of its body and nothing else, and that is
-        at most so long."""
+        """The body, if `data` is one such head with its whole body and nothing else, and the body
+        has at most `most` bytes."""
         begin = len(self.before)
         if not data.startswith(self.before):
             return None
@@ -47,9 +47,9 @@ class KnownHead(NamedTuple):
 def known_head(
     data: bytes, body: bytes, url: bytes, screened: Screened, keys: object
 ) -> KnownHead | None:
-    """Of a request that was read from the beginning of `data`; None where more lies behind it."""
+    """The head of a request that began at the start of `data`; None if more bytes follow it."""
     size = len(data) - len(body)
-    # The first empty line is where the head ends: what looks like one in a second request is none.
+    # The head ends at the first empty line; a second request in the same read is not learned.
     if size > _LONGEST or data.find(b"\r\n\r\n") + 4 != size or screened.trace is not None:
         return None
     head = data[:size]

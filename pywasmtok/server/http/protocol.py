@@ -1,8 +1,8 @@
 """HTTP/1.1 with bounds that uvicorn does not have.
 
 uvicorn's protocol on httptools waits for ever for the head of a request, keeps any number of
-headers of any length, queues as many pipelined requests as arrive, and waits for ever for a caller
-who does not read. Here each of these ends.
+headers of any length, queues as many pipelined requests as arrive, and waits for ever for a client
+that does not read. Here each of these has a bound.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _HEADERS: Final = 128
 _URL_BYTES: Final = 8 << 10
 _PIPELINED: Final = 32
 _LINGER_SECONDS: Final = 2.0
-"""For the rest of a body that nobody will read: closing at once would take the answer away from a
-caller who is still sending."""
+"""For receiving the rest of a body that is not needed: closing at once would lose the answer to a
+client that is still sending."""
 _LINGER_STEP_SECONDS: Final = 0.02
-"""Between two pieces of it, so that others do not wait for what is thrown away."""
+"""Between two pieces of it, so that discarded bytes do not delay other connections."""
 
 _REASONS: Final = {
     400: "Bad Request",
@@ -55,7 +55,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().__init__(*args, **named)
         self._in_message = False
         self._in_head = False
-        # Bytes since the parser last finished anything, and whether it did in this read.
+        # Bytes since the parser last completed anything, and whether it did in this read.
         self._unfinished = 0
         self._finished = False
         # The size of this read, if the head that is read began in it.
@@ -90,7 +90,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._finished = False
         self._read, self._most_of_head = len(data), None
         self._unset_keepalive_if_required()
-        # As uvicorn does it, without a line in the log for each thing that strangers send.
+        # As in uvicorn, but without a log line for each malformed request.
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError:
@@ -111,7 +111,8 @@ class BoundedHttp(HttpToolsProtocol):
         elif self._bad_next:
             return
         elif self._in_head or not (self._finished or self._in_message):
-            # Also for empty lines between requests, which end uvicorn's timer and begin nothing.
+            # Also for empty lines between requests, which stop uvicorn's timer and begin no
+            # request.
             self._start_head_timer()
 
     def handle_websocket_upgrade(self) -> None:
@@ -133,14 +134,15 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
-            # A trailer: of no use here, and after the request has begun it must not change it.
+            # Trailers are not needed here, and must not change a request that has begun.
             return
         super().on_header(name, value)
         if len(self.headers) > _HEADERS:
             raise self._refuse(431, f"there are more than {_HEADERS} headers")
 
     def on_headers_complete(self) -> None:
-        # It cannot be longer than the read that it came in, which is nearly always short enough.
+        # A head cannot be longer than the read that it came in, which is nearly always short
+        # enough.
         most = self._most_of_head
         if most is None or most > self.bounds.header_bytes:
             size = sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -155,7 +157,7 @@ class BoundedHttp(HttpToolsProtocol):
         self.begin_request()
 
     def begin_request(self) -> None:
-        """Its head is there, and good."""
+        """The head is complete and valid."""
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -175,7 +177,7 @@ class BoundedHttp(HttpToolsProtocol):
         is_last = not self.pipeline
         super().on_response_complete()
         if self.transport.is_closing():
-            # It is closed as soon as all is sent, which must not wait for ever, either.
+            # Closed as soon as all is sent; the timer bounds the wait for that.
             self.loop.call_later(self.bounds.header_seconds, self.transport.abort)
         elif self._bad_next and is_last:
             self._write_refusal()
@@ -206,8 +208,8 @@ class BoundedHttp(HttpToolsProtocol):
     # Refusals.
 
     def send_400_response(self, msg: str) -> None:
-        """Whatever is refused before there is a request, or inside the body of one. An answer that
-        is still being made goes first: otherwise this one would be taken for it."""
+        """Refuses a request before its start, or inside its body. A response that is still being
+        made is sent first: otherwise the client would take this one for it."""
         self._stop("_head_timer")
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
@@ -221,7 +223,7 @@ class BoundedHttp(HttpToolsProtocol):
         elif cycle.response_started:
             self._end()
         else:
-            # Its handler waits for a body of which there is no more.
+            # Its handler waits for a body that will not come.
             cycle.disconnected = True
             cycle.message_event.set()
             self._write_refusal()
@@ -259,7 +261,8 @@ class BoundedHttp(HttpToolsProtocol):
                 self._end()
 
     def _end(self) -> None:
-        """What is not taken within a while is dropped: `close` alone would wait for it."""
+        """Bytes that the client does not take in time are dropped: `close` alone would wait for
+        it."""
         if not self.transport.is_closing():
             self.transport.close()
             self.loop.call_later(self.bounds.header_seconds, self.transport.abort)

@@ -1,8 +1,8 @@
-"""WebSockets of which no one read keeps all others waiting.
+"""WebSocket handling with bounded reads, so that one connection cannot delay the others.
 
-A read may bring thousands of short messages, and each takes tens of microseconds to be taken apart.
-So a read is taken in pieces, one each time the event loop goes round; what came next waits for its
-turn in the system's buffers.
+A read may bring thousands of short messages, and parsing one takes tens of microseconds. So a read
+is parsed in pieces, one in each iteration of the event loop; later bytes wait in the system's
+buffers.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 __all__ = ["PatientSockets"]
 
-# Some tens of the shortest messages with text in them; of a long one it is nothing.
+# Some tens of the shortest text messages; a small part of a long one.
 _PIECE: Final = 1 << 10
-# Nothing may come of a piece: it is inside of a long message, or there are pings in it. Then the
-# next one is looked at, too, for so long.
+# A piece may contain no complete message, or pings only. Then the next piece is parsed, too, for at
+# most this time.
 _SECONDS: Final = 0.0005
 
 
 class PatientSockets(WebSocketsSansIOProtocol):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # What was read and has not been looked at. While there is any, nothing is read.
+        # Bytes that were read and not yet parsed. While there are any, reading is paused.
         self._waiting = memoryview(b"")
 
     def data_received(self, data: bytes) -> None:
         if not self.handshake_initiated:
             super().data_received(data)
             return
-        # There is nothing but where the system has read on before it heard that it should not.
+        # Empty, except where the system had read on before reading was paused.
         self._waiting = memoryview(b"".join((self._waiting, data)) if self._waiting else data)
         self._take()
 
@@ -45,7 +45,7 @@ class PatientSockets(WebSocketsSansIOProtocol):
         return message
 
     def _take(self) -> None:
-        """The next piece, unless the application has not had the last one yet."""
+        """Parses the next piece, unless the application has not received the last one yet."""
         if not self._waiting or not self.queue.empty():
             return
         if self.transport.is_closing():

@@ -1,10 +1,10 @@
-"""One line of JSON a request: what kind, for whom, how it ended, how long it took.
+"""One line of JSON a request: its route, tenant, status and duration.
 
-No line holds a text, a path, a header or a name that a caller chose, so there is nothing to inject
-and nothing to leak. A tenant is an id there, the same as in the metrics; so is its key.
+No line holds a text, a path, a header or a name that a caller chose: so a caller can inject
+nothing, and no text leaks. A tenant is an id there, the same as in the metrics; so is its key.
 
-Lines are made and written by a thread of their own: a pipe that nobody reads would stop the event
-loop. What it cannot take is counted and dropped, and the server's end waits for it only so long.
+A thread of its own formats and writes the lines: a pipe without a reader would block the event
+loop. Lines that it cannot write are counted and dropped. The server's end waits a bounded time.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class AccessLog:
             self._filled.set()
 
     def close(self, seconds: float = _LAST_SECONDS) -> None:
-        """Writes what waits, if somebody takes it."""
+        """Writes the waiting lines, if the output accepts them in time."""
         self._stopped.set()
         self._filled.set()
         self._thread.join(seconds)
@@ -122,7 +122,7 @@ class AccessLog:
         try:
             self._write_all(self._encode(lines))
         except (OSError, ValueError):
-            # Nobody reads it, the disk is full, or it was closed: the server goes on.
+            # The pipe has no reader, the disk is full, or the file was closed: the server goes on.
             self.dropped += len(lines)
 
     def _write_all(self, data: bytes) -> None:
@@ -130,8 +130,8 @@ class AccessLog:
             self._stream.write(data.decode())
             self._stream.flush()
             return
-        # Past the stream and its lock: a thread that is stuck with it would be in the way of all
-        # others that write there, and of the interpreter's end.
+        # Bypasses the stream and its lock: a thread that is blocked there would block all other
+        # writers, and the end of the interpreter.
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._file, rest) :]
@@ -172,7 +172,7 @@ def _second(at: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _address(said: str | None) -> str | None:
-    """A proxy's header may have said it: only an address may stand here."""
+    """The address may come from a proxy's header: any other text is dropped."""
     try:
         return None if said is None else str(ipaddress.ip_address(said.partition("%")[0]))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Counters and histograms as plain numbers, which become metrics when somebody scrapes.
+"""Counters and histograms as plain numbers, which become metrics at a scrape.
 
 Counting is an addition in a table; the library's own classes take a lock and a look-up of labels
-for each. Everything here is called on the event loop, by nobody else.
+for each. Everything here is called on the event loop only.
 """
 
 from __future__ import annotations

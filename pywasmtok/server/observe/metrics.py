@@ -144,7 +144,7 @@ class ServerMetrics:
             self._errors.add((error.kind,))
 
     def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
-        """`pywasmtok_server_<name>`: asked for when somebody scrapes."""
+        """`pywasmtok_server_<name>`: `value` is called at each scrape."""
         self._gauges[name] = (about, value)
 
     def label(self, tenant: str) -> str:
@@ -157,7 +157,7 @@ class ServerMetrics:
         return known
 
     def hash(self, tenant: str) -> str:
-        """Who has the secret of the store can tell which name it is; nobody else can."""
+        """A keyed hash: only with the store's secret can a name be matched to its label."""
         digest = hashlib.blake2s(tenant.encode(), key=self._secret[:32], digest_size=6)
         return "t" + digest.hexdigest()
 
@@ -252,7 +252,7 @@ class _Fixed:
 
 
 def _class_of(status: int) -> str:
-    """The status itself where it is one of ours that says something, else its hundreds."""
+    """The status itself if it is one that the server uses, else its class, such as `4xx`."""
     if status in (413, 429, 499, 503, 504, 507):
         return str(status)
     return f"{status // 100}xx" if 100 <= status <= 599 else "none"

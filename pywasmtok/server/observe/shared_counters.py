@@ -42,7 +42,8 @@ class Siblings:
         self._own = folder / f"{os.getpid()}.numbers"
 
     def write(self, metrics: Iterable[Metric]) -> None:
-        """Appears under its name in one step; a full disk costs numbers, not the server."""
+        """Replaces the file in one step. On a full disk the numbers are lost, and the server goes
+        on."""
         data = msgspec.msgpack.encode([_plain(metric) for metric in metrics])
         begun = self._own.with_suffix(".begun")
         try:
@@ -97,7 +98,7 @@ def _plain(metric: Metric) -> _Family:
 
 def _alive(process: int) -> bool:
     if sys.platform == "win32":
-        # There, asking would end it; nothing is known, and gauges of the dead stay.
+        # On this system the check would end the process; so gauges of dead workers stay.
         return True
     try:
         os.kill(process, 0)

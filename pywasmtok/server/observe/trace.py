@@ -1,8 +1,8 @@
 """`traceparent` of the W3C, and spans of OpenTelemetry where a program has set that up.
 
-What came in is checked and kept beside the request; whatever is not exactly of the standard's form
-is as if it had not come. Spans are made only when OpenTelemetry is installed and somebody has given
-it a provider (`opentelemetry-instrument pywasmtok serve ...` does); without, nothing is done.
+The header is checked and kept beside the request; one that is not exactly of the standard's form is
+ignored. Spans are made only when OpenTelemetry is installed and has a provider, as with
+`opentelemetry-instrument pywasmtok serve ...`; else there are none.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def read(header: bytes | None) -> Trace | None:
 
 
 def span(route: str, trace: Trace | None, **attributes: str | int) -> AbstractContextManager[Any]:
-    """Around a request. What it gives is for `end`; None: nobody listens."""
-    # Who has not imported it has not set it up either.
+    """Around a request. What it gives is for `end`; None: no provider is set."""
+    # A program that has set up OpenTelemetry has imported it.
     api = sys.modules.get("opentelemetry.trace")
     if api is None:
         return _NOTHING

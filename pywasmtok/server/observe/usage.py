@@ -50,7 +50,7 @@ class UsageWriter:
             )
 
     def write(self) -> None:
-        """Only what changed. What could not be written is tried again the next time."""
+        """Writes what has changed. What could not be written is tried again the next time."""
         with self._lock:
             names = list(self._tenants)
         try:

@@ -1,8 +1,8 @@
 """The status page: one file without anything from elsewhere, and the numbers that it shows.
 
-The page itself says nothing about this server, so anybody may have it. What it shows it asks for
-with the key that the person types, which stays in the memory of that page. A tenant sees its own
-load; an admin sees that of the process.
+The page itself says nothing about this server, so it needs no key. It fetches its numbers with the
+key that the user types, which stays in the memory of that page. A tenant sees its own load; an
+admin sees that of the process.
 """
 
 from __future__ import annotations

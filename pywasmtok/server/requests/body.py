@@ -1,4 +1,4 @@
-"""The body of a request, read with every bound, and JSON that means one thing only."""
+"""Reads the body of a request within all bounds, and its JSON without ambiguity."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["apart", "check_json_type", "decode", "read", "read_into", "read_json
 
 T = TypeVar("T")
 
-# Decoding more than this takes longer than a change of threads.
+# Decoding more than this takes longer than handing it to another thread.
 _LARGE: Final = 256 << 10
 
-# One at a time: several of them would hand each other the turns that the event loop waits for. Of
-# the loop's priority: whoever reads JSON keeps the interpreter to itself for a while, also while
-# somebody else has been given the processor, and the loop would wait for that, too.
+# One thread: several would pass the GIL to each other while the event loop waits for it. It has the
+# loop's priority: a thread holds the GIL while it decodes JSON, even when the system has taken its
+# processor away, and the loop would wait for a slower thread so much longer.
 _apart: Final = ThreadPoolExecutor(1, "pywasmtok-bodies")
 
 
@@ -55,8 +55,8 @@ async def read(request: Request, most: int | None = None) -> bytes:
 async def read_into(
     request: Request, take: Callable[[bytes], object], most: int | None = None
 ) -> int:
-    """The same, part by part; how many bytes there were. What is large goes to a file like this, so
-    that those who send slowly hold no memory."""
+    """The same, part by part; returns the number of bytes. Large uploads are written to a file with
+    this, so that slow senders hold no memory."""
     bounds = _bounds(request)
     most = bounds.body_bytes if most is None else most
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
@@ -76,14 +76,14 @@ async def read_into(
 
 
 async def read_json(request: Request, kind: type[T], most: int | None = None) -> T:
-    """The body as `kind`, a msgspec.Struct. BadRequest says where it is none."""
+    """The body as `kind`, a msgspec.Struct. BadRequest names the place that does not fit."""
     return (await read_with_json(request, kind, most))[1]
 
 
 async def read_with_json(
     request: Request, kind: type[T], most: int | None = None
 ) -> tuple[Whole, T]:
-    """The body, to be read as something else, too, and what it says."""
+    """The body as `kind`, and the `Whole`, which can be read as another type later."""
     check_json_type(request)
     body = await read(request, most)
     depth = _bounds(request).json_depth
@@ -96,12 +96,14 @@ async def read_with_json(
 
 
 async def apart(call: Callable[[], T]) -> T:
-    """What takes long, and lets other threads run in between: not on the event loop."""
+    """Runs a long computation that releases the GIL in between, in another thread than the event
+    loop."""
     return await asyncio.get_running_loop().run_in_executor(_apart, call)
 
 
 def check_json_type(request: Request) -> None:
-    """Also what keeps pages of strangers from sending: a browser asks before it sends JSON."""
+    """Also a protection against pages of other sites: a browser sends JSON to another origin only
+    after a preflight request."""
     said = request.headers.get("content-type")
     if said is None:
         return
@@ -145,7 +147,7 @@ async def _received(
             while True:
                 message: Any = await receive()
                 if message["type"] != "http.request":
-                    raise Cancelled("whoever asked has left")
+                    raise Cancelled("the client has disconnected")
                 part = message.get("body", b"")
                 if part:
                     size += len(part)
@@ -154,8 +156,7 @@ async def _received(
                     take(part)
                 if not message.get("more_body", False):
                     return size
-                # What has come buys time: who sends slowly but steadily is let through, who drips
-                # is not.
+                # The received bytes extend the deadline: a sender must keep a minimum rate.
                 clock.reschedule(begin + size / max(1, bounds.body_bytes_per_second))
                 if row is not None and size > LARGE:
                     await row.turn()
@@ -168,7 +169,7 @@ async def _received(
 
 
 def _row(request: Request) -> Row | None:
-    """Where large bodies wait for each other."""
+    """The queue in which large bodies wait for each other."""
     exchange: Exchange | None = request.scope.get("state", {}).get("exchange")
     bodies = None if exchange is None else exchange.bodies
     return None if bodies is None else bodies.row

@@ -1,7 +1,7 @@
-"""What bodies that have come take until they are answered: memory, and places for uploads.
+"""Bounds on what received bodies take until they are answered: memory, and places for uploads.
 
-Each body has a bound, and so has the number of connections; but one tenant could fill both, a
-megabyte at a time and as slowly as it may.
+Each body has a bound, and so has the number of connections. Without these bounds one tenant could
+fill both, with slow bodies of a megabyte each.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ...tenants.errors import Overloaded, TooManyRequests
 __all__ = ["FREE", "LARGE", "Bodies"]
 
 FREE: Final = 64 << 10
-"""What a body has without being counted: connections are bounded, too."""
+"""Bytes of a body that are not counted: the bound on connections covers them."""
 
 LARGE: Final = 256 << 10
-"""Up to here a body, or an answer, takes less of the event loop than the request around it. It does
-not stand in the row, where each part would wait for a round of the loop."""
+"""A body or an answer up to this size takes less of the event loop than the request around it. It
+skips the queue, in which each part would wait for an iteration of the loop."""
 
 # Of the largest bodies that there may be.
 _OF_ONE: Final = 8
@@ -40,7 +40,7 @@ class Bodies:
         self.row = Row()
 
     def take(self, tenant: str, more: int) -> None:
-        """TooManyRequests, Overloaded: it cannot be kept now."""
+        """TooManyRequests, Overloaded: the body cannot be kept now."""
         mine = self._of[tenant] + more
         if mine > self._most_of_one:
             raise TooManyRequests.of(
@@ -63,7 +63,7 @@ class Bodies:
 
     @contextmanager
     def upload(self, tenant: str, most: int) -> Iterator[None]:
-        """While a file comes and is read. It waits on the disk, of which there is no more."""
+        """While a file comes and is read. It waits on the disk, whose space is bounded."""
         if self._uploads[tenant] >= most:
             raise TooManyRequests.of(
                 f"{most} uploads of this tenant are on their way already", most, most + 1
@@ -78,8 +78,8 @@ class Bodies:
 
 
 class Row:
-    """Large bodies stand in a row: each time the event loop goes round, one of them may have its
-    next part. A dozen that come at once would keep all other requests waiting for milliseconds."""
+    """A queue of large bodies: in each iteration of the event loop, one of them receives its next
+    part. A dozen at the same time would delay all other requests by milliseconds."""
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -94,7 +94,7 @@ class Row:
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         while self._waiting[0].done():
-            # Who waited there has left.
+            # The request that waited there was cancelled.
             self._waiting.popleft()
             if not self._waiting:
                 return

@@ -24,7 +24,7 @@ RESERVED: Final = frozenset(
         "continue_final_message",
         "raise_exception",
         "strftime_now",
-        # Arguments of the library's calls: a request must not reach them by another door.
+        # Arguments of the library's calls: a request must not set them as variables.
         "chat_template",
         "tokenize",
         "sanitize_control_tokens",
@@ -56,8 +56,8 @@ _MOST_NAME: Final = 128
 def checked_arguments(
     given: Mapping[str, Any] | None, path: str = "$.chat_template_kwargs"
 ) -> dict[str, Any]:
-    """Variables of the template out of a request. None can take the place of what is given to
-    every template: not the conversation, not a function, not a special token of the model."""
+    """Variables of the template from a request. None can replace what every template is given: the
+    conversation, the functions, the special tokens of the model."""
     if not given:
         return {}
     if len(given) > _MOST_ARGUMENTS:

@@ -1,9 +1,8 @@
 """Short requests, answered in the step that has read them, as bytes, without anything of ASGI.
 
-What an application is given for each request (a scope, a task, functions to wait for, events) costs
-more than encoding a short text. `Straight` says which requests can do without, and reads them. What
-it does not read, and every call that would have to wait, goes the ordinary way as if nobody had
-looked.
+What ASGI makes for each request (a scope, a task, awaitable functions, events) costs more than
+encoding a short text. `Straight` selects the requests that need none of this, and reads them. All
+other requests, and every call that would have to wait, go through the application unchanged.
 """
 
 from __future__ import annotations
@@ -36,33 +35,35 @@ class Direct:
     """One of an application; for the event loop."""
 
     def __init__(self, service: Any, straight: Straight, count: Callable[[Exchange], None]) -> None:
-        """`count` is told of each request that was answered here."""
+        """`count` is called with each request that was answered here."""
         self._service = service
         self._straight = straight
         self.most = straight.most
         self._count = count
-        # The beginning of an answer, for as long as the server's own headers stay the same.
+        # The first bytes of a response, valid while the server's own headers stay the same.
         self._lines: Lines = ()
         self._begin = _head(_OK, ())
 
     def screened(self, url: bytes, headers: Headers) -> Screened | None:
-        """What is known of a POST before its body is there. None: it goes the ordinary way."""
+        """What the head of a POST tells before its body has come. None: the application takes
+        it."""
         path = url.decode("latin-1")
         return self._straight.of_head(path, headers) if _PLAIN.issuperset(path) else None
 
     @property
     def keys(self) -> object:
-        """Another one whenever something of them, or of tenants, has changed."""
+        """A new object whenever a key or a tenant has changed."""
         return self._service.keys
 
     def still_good(self, known: KnownHead) -> bool:
-        """Whether the same head would be taken again."""
+        """Whether the same head would be accepted again."""
         return known.keys is self._service.keys and self._straight.still_good(known.screened)
 
     def answer(
         self, screened: Screened, path: bytes, body: bytes, client: str | None, lines: Lines
     ) -> bytes | None:
-        """`lines`: headers of every answer of this server. None: it goes the ordinary way."""
+        """`lines`: headers of every response of this server. None: the application takes the
+        request."""
         exchange = Exchange("POST", caller=screened.caller, trace=screened.trace, client=client)
         short = screened.read(body)
         if short is None or not short.inline:

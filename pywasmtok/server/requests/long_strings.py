@@ -1,8 +1,8 @@
 """JSON with long strings, read so that other threads can run meanwhile.
 
-A reader written in C lets no other thread run until it is done: three milliseconds for a megabyte
-of text with many escapes, for which the event loop and all who wait for it stand still. So long
-strings are taken out and read piece by piece, and what is left of the JSON is short.
+A decoder written in C holds the GIL until it is done: three milliseconds for a megabyte of text
+with many escapes, in which the event loop stands still. So long strings are taken out and decoded
+piece by piece, and the rest of the JSON is short.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Taken(NamedTuple):
     rest: bytes
     """The JSON with a short string in the place of each long one."""
     marker: str
-    """What those begin with; behind it is a number. Nobody could know it before."""
+    """The prefix of those, followed by a number. It is random, so no request can contain it."""
     spans: list[tuple[int, int]]
     """Where the long ones are, without their quotes."""
 
@@ -79,7 +79,8 @@ def _is_key(data: bytes, place: int) -> bool:
 
 
 def text_of(data: bytes, start: int, end: int) -> str:
-    """What the string between these places says; its bytes are UTF-8. NoTextError: it is none."""
+    """The text of the string between these places; its bytes are UTF-8. NoTextError: the string is
+    invalid."""
     parts = []
     while start < end:
         following = end if end - start <= PIECE else _border(data, start, start + PIECE)
@@ -100,18 +101,18 @@ class NoTextError(Exception):
 
 
 def _border(data: bytes, start: int, place: int) -> int:
-    """The last place up to this one where a string can be cut, so that neither side has a part of a
-    character or of an escape. There is one behind `start`, which is such a place, too."""
+    """The last place up to this one where a string can be cut: neither side has a part of a
+    character or of an escape. There is one after `start`, which is such a place, too."""
     escape = data.rfind(b"\\", max(start, place - _ESCAPE), place)
     if escape < 0:
         while _FIRST_BYTES[0] <= data[place] < _FIRST_BYTES[1]:
             place -= 1
         return place
-    # Of backslashes that stand together, each second one is a character.
+    # In a run of backslashes, each pair is one character.
     together = data[start : escape + 1]
     if (len(together) - len(together.rstrip(b"\\"))) % 2 == 0:
         return escape + 1
-    # The second half of a pair stays with the first. One that is alone is no character anywhere.
+    # The second half of a surrogate pair stays with the first. A single half is invalid anywhere.
     first = escape - _ESCAPE
     if (
         _is_surrogate(data, escape, b"cdefCDEF")

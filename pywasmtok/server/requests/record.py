@@ -1,4 +1,4 @@
-"""A request and its answer, as those see them who count, log and trace."""
+"""What metrics, access log and tracing record of a request and its answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Exchange:
 
     @property
     def payer(self) -> str:
-        """Who is counted; nobody in particular has a place of its own."""
+        """The tenant that the request is counted for; `""` for requests without a caller."""
         return "" if self.caller is None else self.caller.tenant
 
     def hold(self, size: int) -> None:

@@ -29,8 +29,8 @@ def refusal(error: TokenizerError, body: Any = None) -> Response:
 
 
 def failure(error: Exception, route: str) -> HostError:
-    """What a caller is told of an error that is none of ours. What it says itself may hold text of
-    the request: the log has its type and place."""
+    """The error for a caller when an unexpected exception was raised. The message of the exception
+    may hold text of the request: the log gets its type and place only."""
     places = []
     trace = error.__traceback__
     while trace is not None:

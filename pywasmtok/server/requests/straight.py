@@ -1,8 +1,8 @@
-"""The way of short requests: no router, no timers, no objects of a framework in between.
+"""The reader of short requests: no router, no timers, no objects of a framework in between.
 
-It is for requests that are complete when they are looked at, small, of few headers that all mean
-what they nearly always mean, and right. Everything else goes the ordinary way, as if nobody had
-looked: up to the call into the sandbox nothing here has an effect. Both ways answer alike.
+It takes small requests that are complete on arrival and valid, with common headers that have their
+usual meaning. All other requests go through the application unchanged: before the call into the
+sandbox this reader has no side effect. Both give the same answers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
     "taken",
 ]
 
-# More than this is seldom there at once.
+# Larger bodies have rarely arrived completely with their head.
 MOST_BYTES: Final = 64 << 10
 
 _DIGITS: Final = 6
@@ -79,7 +79,7 @@ class Short(NamedTuple):
 
 
 class Form(NamedTuple):
-    """In what a request comes, and its answer shall: JSON, or ids as bytes."""
+    """The content type of a request and of its answer: JSON, or ids as bytes."""
 
     takes_octets: bool = False
     gives_octets: bool = False
@@ -119,7 +119,7 @@ class Straight:
         self._last_words = frozenset(last for last, _ in self._named_ways)
 
     def screened(self, scope: Scope) -> Screened | None:
-        """None: it goes the ordinary way."""
+        """None: the application takes the request."""
         if (
             scope["method"] != "POST"
             or scope["query_string"]
@@ -150,11 +150,12 @@ class Straight:
         return Screened(_named_reader(named, caller, name), caller, traced)
 
     def _is_off(self) -> bool:
-        # Somebody may want to see each step.
+        # With OpenTelemetry loaded, requests go through the application, where spans are made.
         return self._lifecycle.draining or "opentelemetry.trace" in sys.modules
 
     def still_good(self, screened: Screened) -> bool:
-        """Whether a head that was taken is taken now: keys expire, and servers drain."""
+        """Whether a head that was accepted before is accepted now: keys expire, and servers
+        drain."""
         key_id = screened.caller.key_id
         good = key_id is None or self._service.keys.is_good(key_id)
         return good and not self._is_off()
@@ -178,7 +179,7 @@ class Straight:
         return caller, form, trace.read(said.get(b"traceparent"))
 
     def _caller(self, said: dict[bytes, bytes]) -> Caller | None:
-        """Only where nothing speaks against it; who is refused is refused elsewhere."""
+        """The caller, where its key is valid; None: the application decides, and refuses."""
         if not self._needs_keys:
             host = said.get(b"host")
             is_ours = host is not None and names_this_machine(host.decode("latin-1"))
@@ -192,7 +193,7 @@ class Straight:
 
 
 def _form(content_type: bytes, accept: bytes) -> Form | None:
-    """None: it has to be read with more care."""
+    """None: the application reads the headers with more care."""
     takes_octets = content_type == _OCTETS
     if not takes_octets and content_type not in _JSON:
         return None
@@ -203,7 +204,7 @@ def _form(content_type: bytes, accept: bytes) -> Form | None:
 
 
 def key_of(said: dict[bytes, bytes]) -> str:
-    """Empty, which is no key, where it is not there exactly once in the form that is usual."""
+    """The key; empty, which is no key, unless it is there exactly once in the usual form."""
     shown, key = said.get(b"authorization"), said.get(b"x-api-key")
     if shown is not None:
         if key is not None or shown[:7] != b"Bearer ":
@@ -229,10 +230,10 @@ def _named_reader(way: NamedWay, caller: Caller, name: str) -> Callable[[bytes],
 
 
 def strings_of(body: bytes) -> int:
-    """How many strings are in JSON, keys too; -1: that is not seen at once.
+    """How many strings are in JSON, keys too; -1: a simple count cannot tell.
 
-    Who reads an object and knows as many has seen all of it: no key came twice, and nothing was
-    passed over.
+    A reader that finds the same number in the decoded object has read all of it: no key came twice,
+    and no field was skipped.
     """
     quotes = body.count(b'"')
     if b"\\" in body:
@@ -243,8 +244,8 @@ def strings_of(body: bytes) -> int:
 
 
 def taken(receive: Receive) -> tuple[bytes | None, Receive]:
-    """The body, if all of it is there now, without waiting; and what goes on receiving. Where it is
-    None, that begins with what has come already."""
+    """The body, if all of it is there now, without waiting; and the `receive` for the rest. If the
+    body is None, that `receive` begins with the messages that have come already."""
     asked = receive().__await__()
     try:
         waiting = asked.send(None)
@@ -258,7 +259,7 @@ def taken(receive: Receive) -> tuple[bytes | None, Receive]:
 
 
 def again(body: bytes, receive: Receive) -> Receive:
-    """As if the body had not been taken."""
+    """A `receive` that gives the body again."""
     return _first(_Come({"type": "http.request", "body": body, "more_body": False}), receive)
 
 
@@ -279,7 +280,7 @@ def _first(first: Awaitable[Any], then: Receive) -> Receive:
 
 
 class _Come:
-    """What has come already."""
+    """A message that has come already."""
 
     def __init__(self, message: Any) -> None:
         self._message = message
@@ -290,7 +291,7 @@ class _Come:
 
 
 class _Begun:
-    """A coroutine that waits already: for `waiting`, which its task has not been told of yet."""
+    """A coroutine that waits already, for `waiting`: its task learns of that at the first step."""
 
     def __init__(self, asked: Any, waiting: Any) -> None:
         self._asked = asked

@@ -1,5 +1,5 @@
-"""JSON that every reader would understand alike: no key twice, no depth without end, no half of a
-surrogate pair, nothing but UTF-8."""
+"""JSON that all readers understand alike: no key twice, a bounded depth, no half of a surrogate
+pair, valid UTF-8."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLACE: Final = re.compile(r"^(.*) - at (?:key in )?`(.*)`$", re.DOTALL)
 _SURROGATE: Final = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2})"
 )
-# A part of a string with many escapes: between parts, other threads may run.
+# A part of a string with many escapes: between parts, other threads can run.
 _PART_OF_STRING: Final = re.compile(rb'(?:[^"\\]++|\\.){0,4096}+', re.DOTALL)
 _FEW: Final = 256
 _MORE_SIGNS: Final = re.compile(
@@ -36,10 +36,10 @@ _DEEPEST: Final = 64
 # string, and ids are one list.
 _MOST_SIGNS: Final = 1 << 17
 
-# What is looked at without letting another thread run.
+# Bytes that are scanned without releasing the GIL.
 _PIECE: Final = 256 << 10
 
-# Up to here Python's own reader finds a key that comes twice faster than a search for quotes.
+# Up to this size Python's own decoder finds duplicate keys faster than a search for quotes does.
 _SMALL: Final = 64 << 10
 _FEW_QUOTES: Final = 16
 
@@ -80,7 +80,7 @@ class Whole:
         return value
 
     def read_as(self, kind: type[T]) -> T:
-        """What was read once already, as something else."""
+        """The body, which was checked before, as another type."""
         shape: Any = kind
         try:
             value: T = _decoder(shape).decode(self._rest)
@@ -150,7 +150,7 @@ def _signs(data: bytes) -> int:
 
 
 def _is_plain(data: bytes, depth: int) -> bool:
-    """True: no key comes twice and it is not too deep, without a look at where."""
+    """Whether no key comes twice and the depth is within the bound; does not say where."""
     if len(data) > _SMALL or data.count(b'"') <= _FEW_QUOTES:
         return False
     if data.count(b"{") + data.count(b"[") > depth:

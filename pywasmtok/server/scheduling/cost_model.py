@@ -1,7 +1,8 @@
-"""How long calls take, as far as one can know before: learned for each tenant and tokenizer.
+"""The expected duration of calls, learned for each tenant and tokenizer.
 
-Bytes alone do not say it. A stranger's file may have a pattern that some text of 200 bytes keeps
-busy until the deadline. So nothing is taken for short until it has been seen to be.
+The number of bytes alone does not tell it: an untrusted file may have a pattern that a text of 200
+bytes keeps busy until the deadline. So no call counts as short before calls like it have been
+short.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["LONG_SECONDS", "Pace", "Paces"]
 # What a call without any text costs, as bytes.
 _FIXED: Final = 512
 
-# A faster call than expected moves the expectation by this part; a slower one moves it at once.
+# A faster call than expected lowers the expectation by this part; a slower one raises it at once.
 _TRUST: Final = 0.25
 
 _PROVEN_CALLS: Final = 4
@@ -24,7 +25,7 @@ _LONG_CALLS: Final = 2
 # A call that is expected to take longer has its turn among the long ones.
 LONG_SECONDS: Final = 0.002
 
-# Beyond these, what was learned longest ago is forgotten.
+# Above this number, the entries that were learned longest ago are dropped.
 _MOST: Final = 8192
 
 

@@ -1,13 +1,12 @@
-"""Calls into sandboxes, off the event loop, in fair turns.
+"""Calls into sandboxes, off the event loop, scheduled fairly between tenants.
 
-A fixed number of threads makes the calls; `turns` says which is next. Half of them make the long
-calls only, at a lower priority than the others, which make the short ones only. A call that is
-known to take no time worth mentioning may run on the event loop instead, when nobody waits: handing
-it to a thread and back would cost more than the call itself.
+A fixed number of threads makes the calls; `queues` chooses the next one. Half of the threads make
+long calls only, at a lower priority; the others make short calls only. A very short call may run on
+the event loop instead while no other call waits: handing it to a thread and back would cost more
+than the call itself.
 
-A call that should be short, and that may be begun again, is taken for short until it has been seen
-to be long: it has little time among the short ones, and another turn among the long ones if that
-was not enough. What else is unknown is taken for long.
+A call of unknown length that can be repeated starts among the short ones, with a short deadline. If
+that is not enough, it runs again among the long ones. Other calls of unknown length count as long.
 
     await work.run(tenant, cost, call)      TooManyRequests, Overloaded: nothing has been done
 
@@ -46,11 +45,11 @@ __all__ = ["NotNowError", "ThreadWork", "WorkNumbers", "watch"]
 
 T = TypeVar("T")
 
-# What a call that may be begun again gets among the short ones. Beside others that use the machine
-# a short call may take many times what it takes alone.
+# The deadline of a repeatable call among the short ones. On a busy machine a short call may take
+# many times its usual duration.
 TRIAL_SECONDS: Final = 0.1
 
-# The longest advice to whoever is refused.
+# Bounds of `retry_after` in a refusal, in seconds.
 _MOST_RETRY: Final = 30.0
 _LEAST_RETRY: Final = 0.05
 
@@ -65,9 +64,8 @@ def watch(receive: Receive | None) -> None:
     _receive.set(receive)
 
 
-# Levels of priority that threads are below the event loop, which goes first, and what runs on it:
-# threads that spin for as long as they may would have the processors to themselves, a time slice
-# each before it is the loop's turn.
+# Levels of priority that threads are below the event loop and the calls that run on it. At equal
+# priority, threads in long loops would get a time slice each before the event loop runs.
 _SHORT_STEPS_BACK: Final = 1
 _LONG_STEPS_BACK: Final = 10
 
@@ -107,16 +105,17 @@ class _Call:
             error = raised
             _let_go(raised)
         took = thread_time() - began
-        # A loop that was closed meanwhile has nobody who waits.
+        # If the loop was closed meanwhile, no task waits for the result.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self._deliver, result, error)
-        # It knows this frame, too: together they would stay until garbage is collected.
+        # The error refers to this frame, too: together they would be a reference cycle.
         del error
         return took
 
     def _deliver(self, result: Any, error: BaseException | None) -> None:
         future = self.future
-        # It knows the error, and the error the frame of `make`, and that this.
+        # The future refers to the error, the error to the frame of `make`, and that frame to this
+        # object.
         del self.future
         if future.done():
             return
@@ -139,8 +138,8 @@ class ThreadWork:
         self._permission = Permission()
         # Around all of the above: threads take their next call by themselves.
         self._lock = threading.Lock()
-        # Threads of the long lane and those of the short one wait apart. One that is alone serves
-        # both lanes.
+        # Threads of the long lane and of the short lane wait on separate conditions. A single
+        # thread serves both lanes.
         alone = self._turns.threads == 1
         self._long_change = threading.Condition(self._lock)
         self._short_change = self._long_change if alone else threading.Condition(self._lock)
@@ -252,8 +251,9 @@ class ThreadWork:
         turns = self._turns
         return (
             self._permission.given(tenant, cost, pace)
-            # No other tenant's short call is overtaken. The tenant's own may be: else, once a few
-            # of them were slow, all those behind would wait in the queue for as long as they come.
+            # The call overtakes no other tenant's short call. It may overtake the tenant's own
+            # calls: otherwise a few slow calls would send all later ones of the tenant through the
+            # queue.
             and not turns.short_waiting_of_others(tenant)
             and turns.running_of(tenant) < concurrent
             and not self._closed
@@ -261,7 +261,7 @@ class ThreadWork:
 
     def _run_here(self, tenant: str, cost: int, call: Callable[[], T], pace: Pace) -> T:
         began = thread_time()
-        # What the server does on a signal raises nothing: so no blocks are needed.
+        # The server's signal handlers raise nothing, so no context managers are needed.
         most = deadline.earlier(deadline.current(), self._permission.deadline)
         end = deadline.set_current(most)
         undisturbed = set_undisturbed(True)
@@ -276,7 +276,7 @@ class ThreadWork:
             deadline.set_current(end)
             took = thread_time() - began
             self._inline += 1
-            # A number that a thread wrote at the same moment may be lost: all are guesses.
+            # An update of a thread at the same moment may be lost: the numbers are estimates.
             pace.saw(cost, took)
             self._permission.saw(tenant, took)
 
@@ -318,7 +318,7 @@ class ThreadWork:
         finally:
             if watcher:
                 watcher.cancel()
-            # These know the call's error, and the error knows this frame.
+            # These refer to the error of the call, and the error refers to this frame.
             del call, future, turn, watcher
 
     def _leave(self, turn: Turn[_Call]) -> None:
@@ -349,7 +349,7 @@ class ThreadWork:
                 # the other lane for one of them to end.
                 if self._turns.waiting_of(turn.tenant):
                     (self._short_change if turn.long else self._long_change).notify()
-            # Not to keep a text alive until the next call.
+            # Drops the references, so that no text stays alive until the next call.
             del turn, call
 
     def _next(self, lane: bool | None) -> Turn[_Call] | None:
@@ -365,16 +365,16 @@ class ThreadWork:
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Of what the frames of a failed call hold: its instance above all. Whoever keeps the error in
-    one of its own frames makes a ring of it, so what it holds would be freed at some later time by
-    whichever thread allocates, and that is mostly the event loop. Unmapping takes milliseconds."""
+    """Clears the frames of a failed call, which hold its instance above all. An error that a frame
+    of its traceback refers to is a reference cycle. The garbage collector would free the instance
+    later, mostly on the event loop, and unmapping it takes milliseconds."""
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__context__
 
 
-# An error that its own traceback leads to would stay until garbage is collected: so nobody who
-# raises one of these has a name for it.
+# An error that a frame of its own traceback refers to is freed by the garbage collector only: so no
+# function that raises one of these keeps it in a variable.
 
 
 def _too_many(waiting: int, most: int, seconds: float) -> TooManyRequests:

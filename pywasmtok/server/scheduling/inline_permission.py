@@ -1,4 +1,4 @@
-"""Which calls may run on the event loop, where a slow one would make everybody wait."""
+"""Which calls may run on the event loop, where a slow one would delay all requests."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from .cost_model import Pace
 
 __all__ = ["Permission"]
 
-# More than this is never done there, whatever it is expected to take.
+# A larger call never runs there, whatever its expected duration.
 MOST_BYTES: Final = 128 << 10
 
-# What handing a call to a thread and back costs when the loop is busy is of this size.
+# About the cost of handing a call to a thread and back while the loop is busy.
 MOST_SECONDS: Final = 0.001
 
-# What ends a call that takes much longer than expected: the shortest that the host keeps.
+# The deadline of such a call if it takes much longer than expected: the shortest that the host
+# supports.
 DEADLINE: Final = 0.01
 
-# A call that took longer is a slow one. One or two say nothing: the machine may have been
-# elsewhere, or the interpreter collected its garbage just then. So many within a minute take the
-# tenant's permission away: for this long, and for twice as long each further time.
+# A call that took longer is a slow one. One or two prove nothing: the system may have paused the
+# process, or the interpreter collected garbage. So many within a minute suspend the tenant's
+# permission: for this long, and for twice as long each further time.
 SLOW_SECONDS: Final = 0.005
 SLOW_CALLS: Final = 3
 _REMEMBERED: Final = 60.0
@@ -37,9 +38,9 @@ class _Slow:
     __slots__ = ("calls", "pause", "since", "until")
 
     def __init__(self) -> None:
-        # The slow calls since then that count.
+        # The slow calls that count, and since when.
         self.calls, self.since = 0, 0.0
-        # Until when it has no permission, and for how long it was taken away.
+        # Until when the permission is suspended, and for how long the last time.
         self.until, self.pause = 0.0, _FIRST_PAUSE / 2
 
 

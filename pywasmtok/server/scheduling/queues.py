@@ -1,9 +1,9 @@
-"""Which call runs next, and how many wait and run: the rules of `work`, without its threads.
+"""Which call runs next, and how many wait and run: the rules of `executor`, without its threads.
 
-There are two lanes with a fair queue each. Calls that are short have a lane of their own, so that
-they need not wait until a thread is done with somebody's megabytes. There are more threads than
-processors: long calls get half of them, which keeps the processors busy, and short ones the others.
-A thread that is the only one serves both lanes in turn, so neither starves.
+There are two lanes with a fair queue each. Short calls have a lane of their own, so that they do
+not wait behind a call over megabytes. There are more threads than processors: long calls get half
+of them, which keeps the processors busy, and short calls get the others. A single thread serves
+both lanes alternately, so neither starves.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["Turn", "Turns"]
 
 T = TypeVar("T")
 
-# What a tenant may have done before it is the next one's turn.
+# The bytes of calls that a tenant may run in one turn.
 QUANTUM: Final = 64 << 10
 
-# What a second of a processor counts for, where it is more than the bytes that were said.
+# The bytes that a second of processor time counts for, where that exceeds the stated cost.
 BYTES_A_SECOND: Final = 16 << 20
 MOST_DEBT: Final = 64 << 20
 
@@ -67,8 +67,8 @@ class Turns(Generic[T]):
         turn.entry = self._lane(turn.long).push(turn.tenant, turn.cost, turn)
 
     def next(self, lane: bool | None = None) -> Turn[T] | None:
-        """Who runs now, counted as running until `ended`; None: nobody may. `lane`: of long calls,
-        or of short ones, alone."""
+        """The next call, counted as running until `ended`; None: no call may run now. `lane`: only
+        long calls (True) or only short ones (False)."""
         if self.running >= self.threads:
             return None
         entry = None
@@ -113,7 +113,7 @@ class Turns(Generic[T]):
         return self._long if long else self._short
 
     def _order(self) -> tuple[bool, ...]:
-        """Which lane is asked first; only the short one where the long ones have their threads."""
+        """The order of the lanes; only the short lane while long calls occupy all their threads."""
         if self._running_long >= self._most_long:
             return (False,)
         if self._running_long == 0 and not self._long_was_last:

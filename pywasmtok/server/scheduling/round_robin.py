@@ -1,14 +1,13 @@
-"""Whose turn it is: deficit round robin over bytes.
+"""Deficit round robin over bytes: the order in which queued calls run.
 
-Keys stand in a ring. Whoever's turn it is gets a quantum of bytes and may have calls done for as
-long as the bytes last; what is left is kept for the next turn, unless nothing waits any more. So
-in the long run each key that always has something waiting gets as many bytes as every other,
-whatever the sizes of its calls, and one that rarely asks waits for one turn of each other at most.
+Keys with waiting calls form a ring. At its turn a key gets a quantum of bytes of credit and runs
+calls while the credit lasts. The rest is kept for its next turn, unless no call of the key waits.
+So in the long run each key that always has waiting calls gets the same number of bytes, whatever
+their sizes. A key with a rare call waits for at most one turn of each other key.
 
-A call may turn out to have been more work than its bytes said; `charge` makes its key pay for that
-before it has another turn.
+If a call was more work than its bytes said, `charge` takes the difference from its key's credit.
 
-No clock, no thread, no I/O: who shares one among threads holds a lock around it.
+No clock, no thread, no I/O: threads that share a queue need a lock around it.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class FairQueue(Generic[T]):
         """The next one of a key that is `ready`; None: no such key has anything waiting."""
         rounds = self._one_round(ready)
         if isinstance(rounds, int):
-            # Nobody could go. All the rounds that would end the same way are given at once.
+            # No key had enough credit. The rounds that would end the same way are credited at once.
             for key, flow in self._ring.items():
                 if ready(key):
                     flow.credit += (rounds - 1) * self._quantum
@@ -95,11 +94,12 @@ class FairQueue(Generic[T]):
         if flow is not None:
             flow.credit = max(-self._most_debt, flow.credit - cost)
         elif self._size:
-            # Where nobody waits, nobody was kept waiting.
+            # Only while other calls wait: otherwise the work has delayed no call.
             self._debts[key] = min(self._most_debt, self._debts.get(key, 0) + cost)
 
     def _one_round(self, ready: Callable[[str], bool]) -> Entry[T] | int | None:
-        """Each key's turn once: who goes; or after how many more rounds somebody can; or None."""
+        """One turn of each key: the next call; or after how many more rounds there is one; or None
+        if no key is ready."""
         fewest: int | None = None
         for key in list(self._ring):
             flow = self._ring[key]

@@ -79,7 +79,7 @@ _MIGRATIONS: Final = (
     """
     CREATE TABLE revoked (hash TEXT PRIMARY KEY) WITHOUT ROWID
     """,
-    # Checksums, which `seal_all` makes; who serves a tokenizer; files on their way in or out.
+    # Checksums, which `seal_all` makes; the backend of a tokenizer; files on their way in or out.
     """
     ALTER TABLE tenants ADD COLUMN sum BLOB;
     ALTER TABLE keys ADD COLUMN sum BLOB;
@@ -128,9 +128,9 @@ class Database:
 
     @contextmanager
     def change(self, *, counts: bool = True, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction that no other writer is beside. `counts`: processes learn of it.
-        `durable`: it survives that the machine loses its power once this has returned; a process
-        that is killed loses nothing in any case."""
+        """A transaction; only one writes at a time. `counts`: other processes see that something
+        changed. `durable`: it survives a power failure once this has returned; if the process is
+        killed, nothing is lost in any case."""
         with typed_errors():
             connection = self.connection()
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -159,7 +159,7 @@ class Database:
                 connection.close()
 
     def _recognize(self, *, may_be_new: bool) -> None:
-        """Before anything is written: a file that is not a store's stays as it is."""
+        """Before anything is written: a file of another program stays as it is."""
         connection = self.connection()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > len(_MIGRATIONS):
@@ -215,7 +215,7 @@ class Database:
                 _of_parents.append(self._open)
                 self._open, self._process = {}, os.getpid()
             self._forget_ended_threads()
-            # Other threads only ever close it.
+            # Other threads only close it.
             connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -255,15 +255,16 @@ def _require_columns(connection: sqlite3.Connection) -> None:
 
 
 def _create(path: Path) -> None:
-    """Secrets are in it, and the folder may be one that everybody reads. SQLite gives what it
-    writes beside the file the same mode. One that is there is not opened: to close it would be to
-    give up the locks that this process may have on it."""
+    """Creates the file, readable by its owner only: it holds secrets, and all users may be able to
+    read the folder. SQLite gives the files beside it the same mode. An existing file is not opened:
+    closing it would release the locks that this process may have on it."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _into_wal_mode(connection: sqlite3.Connection) -> None:
-    """Once for the file. Two that do it at the same time would not wait for each other."""
+    """Done once for the file. Two processes that do it at the same time would not wait for each
+    other."""
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:

@@ -23,7 +23,7 @@ _log = logging.getLogger("pywasmtok")
 
 @contextmanager
 def typed_errors() -> Iterator[None]:
-    """The answer does not say where the store lies: that is for the log of the operator."""
+    """The errors do not name the folder of the store: the log of the operator does."""
     try:
         yield
     except OSError as error:

@@ -26,7 +26,7 @@ from ..names import is_digest
 __all__ = ["Damaged", "Files"]
 
 _NEW: Final = ".new-"
-# Whoever writes has locked its file by then.
+# A writer locks its temporary file within this time; an older file without a lock is abandoned.
 _ABANDONED_SECONDS: Final = 60
 
 _TO_READ: Final = (
@@ -82,7 +82,7 @@ class StoredFile(LazyFile):
         return self._path.name
 
     def believe(self, digest: str) -> None:
-        """Its name says it already."""
+        """The name of the file is its digest already."""
 
 
 class Written:
@@ -94,7 +94,7 @@ class Written:
 
 
 class Files:
-    """Raises OSError; what that means is decided above."""
+    """Raises OSError; the store turns that into its own errors."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "files"
@@ -118,14 +118,14 @@ class Files:
                 os.unlink(path)
 
     def publish(self, written: Written) -> None:
-        """Under its name, in one step, and so that a power cut does not take it back. What may
-        stand there already is replaced: it is the same, or damaged."""
+        """Gives the file its name in one step, so that it survives a power failure. An existing
+        file is replaced: it is the same, or damaged."""
         os.replace(written.path, self.folder / written.digest)
         _sync_folder(self.folder)
 
     def open(self, digest: str, told: Callable[[], object]) -> bytes | LazyFile:
-        """FileNotFoundError; `Damaged`, of which `told` is told first. Large files are compared
-        with their name whenever their bytes are read."""
+        """FileNotFoundError; or `Damaged`, after a call of `told`. Large files are compared with
+        their name whenever their bytes are read."""
         stored = StoredFile(self.folder / digest, os.stat(self.folder / digest).st_size, told)
         return bytes(stored) if len(stored) < _LARGE else stored
 
@@ -137,14 +137,14 @@ class Files:
             os.close(file)
 
     def put_aside(self, digest: str) -> None:
-        """Only while nobody else may publish it."""
+        """Moves a damaged file to another folder. No other writer may publish it meanwhile."""
         self.damaged.mkdir(mode=0o700, exist_ok=True)
         aside = self.damaged / f"{digest}.{time.time_ns()}"
         os.replace(self.folder / digest, aside)
         _log.error("store: %s had other bytes than were stored; it is now %s", digest, aside)
 
     def remove(self, digest: str) -> None:
-        """Whoever has it open keeps it."""
+        """Readers that have the file open can go on reading it."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.folder / digest)
 
@@ -195,7 +195,7 @@ def _sha256(file: int) -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Without this, a name may be lost with the power although the file is there."""
+    """Without this, a power failure may lose the name of a file that is on the disk."""
     if os.name == "nt":
         return
     file = os.open(folder, os.O_RDONLY)

@@ -4,11 +4,11 @@
     files/           the bytes of tokenizers (`files`)
     reserve          room for removing something when the disk is full
 
-A file gets and loses its name only within a transaction of the records that writes: so it is there
-for every record that names it, whoever adds and removes at the same time. Files on their way in or
-out are in the table `pending`. What a process that was killed had begun to remove, the next one
-removes. Any other file without a record stays: it may be the record that is lost, with the end of
-the write-ahead log.
+A file is published and removed only within a writing transaction of the records. So every record
+has its file, even when processes add and remove at the same time. The table `pending` lists files
+that are being added or removed. If a process is killed while it removes a file, the next process
+removes it. Any other file without a record stays: the end of the write-ahead log may be lost, and
+with it the record.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class FolderStore(Changes):
 
     def add_usage(self, tenant: str, usage: Usage) -> None:
         with self._database.change(counts=False, durable=False) as connection:
-            # Of a tenant that was removed meanwhile, nobody asks any more.
+            # The usage of a tenant that was removed meanwhile is dropped.
             if tenant == PUBLIC or _has_tenant(connection, tenant):
                 one = added(self.usage(tenant), usage)
                 sums = one.requests, one.refused, one.failed, one.text_bytes, one.tokens
@@ -352,7 +352,7 @@ class FolderStore(Changes):
             return connection.execute(statement, values).fetchall()
 
     def _put_aside(self, file: str) -> bool:
-        """Unless somebody has just stored it anew, or the disk does not let us."""
+        """Moves a damaged file away, if the disk allows it. False: it has just been stored anew."""
         try:
             with self._database.change(counts=False), contextlib.suppress(FileNotFoundError):
                 if self._files.is_damaged(file):

@@ -1,4 +1,4 @@
-"""A store of one process, which forgets all with it."""
+"""A store in the memory of one process."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class MemoryStore(Changes):
 
     def add_usage(self, tenant: str, usage: Usage) -> None:
         with self._lock:
-            # Of a tenant that was removed meanwhile, nobody asks any more.
+            # The usage of a tenant that was removed meanwhile is dropped.
             if tenant == PUBLIC or tenant in self._tenants:
                 self._usage[tenant] = added(self._usage.get(tenant, Usage()), usage)
 
@@ -191,7 +191,7 @@ class MemoryStore(Changes):
             return self._secrets.setdefault(name, os.urandom(32))
 
     def close(self) -> None:
-        """Nothing is held that would have to be given back."""
+        """Nothing to close."""
 
     def _check_names(self, record: AliasRecord) -> None:
         if (record.tenant, record.alias) not in self._aliases:

@@ -45,7 +45,7 @@ class Reserve:
         return True
 
     def _keep(self) -> None:
-        """Real bytes, since a hole is no room. Where there is none for it, there is no reserve."""
+        """Writes real bytes, since a hole takes no space. On a full disk there is no reserve."""
         with contextlib.suppress(OSError):
             if self._path.exists() and self._path.stat().st_size == _BYTES:
                 return

@@ -1,6 +1,7 @@
 """Records as rows with a checksum, so that a damaged one is named and never used.
 
-The checksum is against bad disks and edits by hand. Who may write to the file can also write it.
+The checksum finds disk errors and edits by hand. It is no protection against an attacker who can
+write to the file, and so a matching checksum as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What both stores answer alike: sums, refusals, and who is told of a change."""
+"""What both stores share: sums, refusals, and the listeners of changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_NAMES: Final = 1024
 
 
 class Changes:
-    """Calls of this process that changed a record, for those who keep a copy of them."""
+    """Listeners that are called after this process has changed a record, to update their copies."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []

@@ -1,11 +1,11 @@
 """When garbage is collected: from time to time, a little at once, by the event loop.
 
-Python collects whenever so many objects were made, in whichever thread makes the next one.
-Strangers decide how often, by what they send; and a thread that has stepped back behind all others
-keeps the interpreter for as long as it is not let on. So here nothing is collected but by this
-clock: young objects some times a second, all of them when nobody asks, or once in a while.
+Python collects after a number of allocations, in the thread that makes the next one. So requests
+decide how often; and a thread of low priority can hold the GIL for long while it collects. Here the
+event loop collects on a clock instead: young objects some times a second, and all objects when the
+server is idle, or once in a while.
 
-Nearly nothing is found: what requests leave behind is freed at once, but for rings of objects.
+Nearly nothing is found: what requests leave behind is freed at once, but for reference cycles.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["Collector"]
 
 STEP_SECONDS: Final = 0.1
 
-# Young objects that are worth a look; and so many that most are parts of large requests, which are
-# looked through for nothing: they are gone in a moment.
+# Enough young objects to collect; and so many that most of them are parts of large requests.
+# Collecting these finds nothing, and they are freed in a moment.
 _SOME: Final = 5000
 _MANY: Final = 20_000
-# But not for ever.
+# How often a collection is put off for that reason, at most.
 _MOST_WAITS: Final = 10
 
-# Of looks at the young ones, after which the older ones are looked at, too.
+# After so many collections of young objects, the middle generation is collected, too.
 _MIDDLE: Final = 20
 
 # All objects: as soon as the server is idle, and at the latest after so long.
@@ -36,7 +36,7 @@ _LATEST_SECONDS: Final = 60.0
 
 
 class Collector:
-    """For the event loop. `busy`: how many requests there were, ever, or are."""
+    """For the event loop. `requests`: counts requests; a count that stands still means idle."""
 
     def __init__(
         self, requests: Callable[[], int], *, clock: Callable[[], float] = monotonic

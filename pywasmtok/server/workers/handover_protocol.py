@@ -1,9 +1,8 @@
 """The protocol that hands a connection over to the other kind of process, if the next request on it
 belongs there.
 
-The head decides, so what was read until it is complete is kept. Only between two requests, with
-nothing on its way out, can a connection go: what a client sends ahead without waiting for answers
-is served where it is.
+The head decides, so the bytes that were read up to its end are kept. A connection can go only
+between two requests, with no response being sent: pipelined requests are served where they are.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LaneHttp"]
 
-# With the long ones, before it may go back: who sends both kinds in turns, or is remembered there
-# and not here, does not go to and fro with each request.
+# How long a connection stays with the process of long requests before it may go back. So a client
+# that alternates between both kinds, or is marked in one process only, does not move each time.
 _STAYS_SECONDS: Final = 1.0
 
 
@@ -34,7 +33,7 @@ class LaneHttp(DirectHttp):
         """`arrived`: what another process has read of the first request."""
         super().__init__(*args, **named)
         self._arrived = arrived
-        # What was read of the request that begins; None: it cannot go.
+        # The bytes read of the request that begins; None: the connection cannot go.
         self._begun: bytes | None = None
         self._goes = False
         self._has_gone = False
@@ -45,8 +44,7 @@ class LaneHttp(DirectHttp):
         super().connection_made(transport)
         arrived, self._arrived = self._arrived, b""
         if arrived and not transport.is_closing():
-            # Before anything else is read. Whose it is was decided elsewhere, and by whom knows
-            # more than its head.
+            # Handled before new bytes are read, and served here: the sending process has decided.
             self._read_here(arrived)
 
     def data_received(self, data: bytes) -> None:
@@ -67,7 +65,7 @@ class LaneHttp(DirectHttp):
         super().data_received(data)
 
     def _may_go(self) -> bool:
-        """Whether nothing that was begun on this connection is unfinished."""
+        """Whether no request or response on this connection is unfinished."""
         cycle = self.cycle
         return (
             self._is_between()
@@ -89,7 +87,7 @@ class LaneHttp(DirectHttp):
             self._begun = None
         super().begin_request()
 
-    # What follows the head is in what was kept.
+    # The bytes after the head are in the kept bytes, too.
 
     def on_message_begin(self) -> None:
         if not self._goes:
@@ -120,7 +118,7 @@ class LaneHttp(DirectHttp):
             super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:
-        # Whoever has it next reads the same.
+        # The next process reads the same bytes, and answers.
         if not self._goes:
             super().send_400_response(msg)
 
@@ -130,7 +128,7 @@ class LaneHttp(DirectHttp):
         transport = self.transport
         if transport.is_closing():
             return
-        # Before it is anybody else's, nothing more may be read here.
+        # From here on only the next process may read from the connection.
         transport.pause_reading()
         descriptor = transport.get_extra_info("socket").fileno()
         if self.lane.send(descriptor, data):

@@ -1,9 +1,9 @@
 """How open connections go from one process of a server to another.
 
 A connection is handed over between two requests, with what was already read of the next one: its
-descriptor and these bytes are one message on a socket that the processes share. Whoever reads it
-goes on as if the client had connected there. Messages that do not fit in are kept and sent later;
-if too many are kept, who asks is told to serve the request itself.
+descriptor and these bytes are one message on a socket that the processes share. The process that
+reads the message serves the connection from then on. Messages that do not fit in are kept and sent
+later; if too many are kept, `send` refuses, and its caller serves the request itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "Ends", "Link", "is_possible", "linked"]
 
 LONGEST: Final = 320 << 10
-"""Of what was read: more than an event loop reads at once, together with a head before it."""
+"""The most bytes of a message: what an event loop reads at once, together with a head before it."""
 
 # Beyond the longest message, as far as the kernel lets us.
 _BUFFER: Final = 1 << 20
@@ -37,7 +37,7 @@ Arrived = Callable[[socket.socket, bytes], None]
 
 
 class Ends(NamedTuple):
-    """Of the two sockets between two kinds of processes, what one kind has."""
+    """The ends that one kind of processes has of the two sockets between both kinds."""
 
     outgoing: socket.socket
     incoming: socket.socket
@@ -65,7 +65,7 @@ class Link:
 
     def __init__(self, ends: Ends) -> None:
         self._out, self._in = ends
-        # As it is where the descriptor comes from, it would block there, too: it is one for both.
+        # The mode is shared by all processes with the socket, so it must not block in any of them.
         self._out.setblocking(False)
         self._in.setblocking(False)
         self._kept: deque[tuple[int, bytes]] = deque()
@@ -85,7 +85,7 @@ class Link:
             os.close(self._kept.popleft()[0])
 
     def send(self, descriptor: int, data: bytes) -> bool:
-        """The descriptor stays the caller's, who may close it. False: nothing was sent."""
+        """The caller keeps the descriptor, and may close it. False: nothing was sent."""
         if self._loop is None or len(data) > LONGEST:
             return False
         if not self._kept:
@@ -109,7 +109,7 @@ class Link:
 
     def _send(self, descriptor: int, data: bytes) -> None:
         rights = array.array("i", [descriptor])
-        # Never empty: an empty message cannot be told from the end.
+        # Never empty: an empty message looks like the end of the connection.
         self._out.sendmsg(
             [b"+", data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_NOSIGNAL
         )
@@ -122,7 +122,7 @@ class Link:
             except BlockingIOError:
                 return
             except OSError:
-                # Its client sees a connection that ends, as if the other process had died with it.
+                # The client sees a closed connection, as if the other process had ended with it.
                 pass
             self._kept.popleft()
             os.close(descriptor)
@@ -134,7 +134,7 @@ class Link:
             try:
                 data, descriptors, _, _ = socket.recv_fds(self._in, LONGEST + 1, 1)
             except BlockingIOError:
-                # Another process was quicker.
+                # Another process has taken the message.
                 return
             except OSError:
                 data, descriptors = b"", []

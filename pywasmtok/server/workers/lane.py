@@ -1,11 +1,11 @@
 """Two kinds of processes: one for short requests, and one for those that take long.
 
-Threads of one process share the interpreter. However low the priority of those that work for long,
-the event loop waits whenever one of them holds it, and runs itself to read what is large. Processes
-share nothing but the processors, of which the kernel gives those that answer the first turn.
+Threads of one process share the GIL. Even a thread of low priority delays the event loop while it
+holds the GIL, and the event loop itself reads large bodies. Processes share only the processors,
+and the kernel prefers the processes of short requests.
 
-Where a request belongs is said by its head: a body that is large or has no length, and an upload,
-belong to the long ones; and everything of a tenant whose calls have lately been long.
+The head of a request decides. Uploads, bodies that are large or of unknown length, and all requests
+of a tenant whose calls have lately been long go to the processes of long requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UPLOADS: Final = frozenset((b"PUT",))
 
 _KEYS: Final = frozenset((b"authorization", b"x-api-key"))
 
-# More digits are more than anybody may send, by far.
+# A length of more digits is above every bound.
 _DIGITS: Final = len(str(MOST_BYTES))
 
 
@@ -46,8 +46,8 @@ class Lane:
         self._service: Any = None
 
     def serve(self, service: Any) -> None:
-        """Before the first request. Where nobody shows a key, there is one tenant, and nothing to
-        tell apart."""
+        """Called before the first request. Without keys there is one tenant, and no need to mark
+        tenants."""
         self._service = service
         if service.config.needs_keys:
             service.work.saw_long = self.marks.saw

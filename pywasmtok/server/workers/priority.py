@@ -1,11 +1,11 @@
-"""How threads that compute for long share the processors with those that answer.
+"""How threads with long computations share the processors with threads that serve requests.
 
-A lower priority alone is not enough: on Linux whoever runs may finish a slice of some milliseconds,
-whatever the priority of who has just woken up. A thread that asks for longer slices than others
-have gives way to them at once (since Linux 6.12; older ones take no notice). It gets as much of a
-processor as before, in fewer turns.
+A lower priority alone is not enough: on Linux a running thread may finish its time slice of some
+milliseconds, whatever the priority of a thread that has just woken up. Since Linux 6.12 a thread
+with longer slices is preempted by threads with shorter ones at once; older versions ignore the
+setting. Its share of processor time stays the same, in fewer slices.
 
-A whole process can do better, and keep off some processors.
+A whole process can do better: it can leave some processors to others.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Final
 
 __all__ = ["keep_off", "step_back"]
 
-# Longer than what threads have that ask for nothing, which is 3 ms at most; and short, since two of
-# them on one processor wait for each other so long.
+# Longer than the default slice, which is 3 ms at most; and short, since two such threads on one
+# processor wait for each other so long.
 _SLICE_SECONDS: Final = 0.008
 
 _LOWEST: Final = 19
@@ -35,9 +35,9 @@ _ATTRIBUTES: Final = struct.Struct("=IIQiIQQQ")
 
 
 def step_back(steps: int, *, gives_way: bool = False) -> None:
-    """The calling thread gets a priority so many levels below that of the process. `gives_way`: to
-    whoever has something short to do, at once."""
-    # Elsewhere a number of a thread is none of a process, and another's priority would be changed.
+    """The calling thread gets a priority so many levels below that of the process. `gives_way`:
+    threads with shorter slices preempt it at once."""
+    # Elsewhere a thread id is no process id, and another process's priority would be changed.
     if sys.platform != "linux":
         return
     nice = min(_LOWEST, os.getpriority(os.PRIO_PROCESS, os.getpid()) + steps)
@@ -48,12 +48,11 @@ def step_back(steps: int, *, gives_way: bool = False) -> None:
 
 
 def keep_off(count: int) -> None:
-    """The calling thread, and those that it starts, leave so many of the processors that they may
-    use to others; one is always left to them.
+    """The calling thread, and the threads that it starts, leave `count` of the processors that they
+    may use to others; they always keep one.
 
-    However low its priority, who has work for a whole processor is owed a part of it, and takes
-    that part a tick of the kernel at once (4 ms on many). On a processor of their own those that
-    answer wait for nobody."""
+    The kernel gives a busy thread of any priority a share of its processor, a tick at once (4 ms on
+    many systems). On processors of their own, threads that serve requests do not wait for it."""
     if sys.platform != "linux":
         return
     there = sorted(os.sched_getaffinity(0))
@@ -62,7 +61,7 @@ def keep_off(count: int) -> None:
 
 
 def _ask_for_slices(nice: int) -> None:
-    """A request: where the kernel knows nothing of it, all is as it was."""
+    """A request only: kernels that do not know it ignore it."""
     number = _NUMBERS.get(platform.machine())
     if number is None or struct.calcsize("P") != 8:
         return

@@ -1,8 +1,8 @@
-"""Whose calls have lately been long.
+"""Tenants whose calls have lately been long.
 
-Long once is long again: who has sent a pattern or a template that spins will send it again. So it
-is remembered, for ten seconds at first and up to ten minutes in the end, and forgotten as long
-after that as it was remembered.
+A tenant whose pattern or template took long will probably send it again. So the tenant is marked,
+at first for ten seconds. A mark that follows another within the length of that one is longer, up to
+ten minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from ..scheduling.cost_model import LONG_SECONDS
 
 __all__ = ["Marks"]
 
-# Of a processor, in calls that were no short ones, within about a second: a fiftieth of it.
+# Seconds of processor time in long calls within about a second that cause a mark: a fiftieth of the
+# time.
 _MARKED_SECONDS: Final = 0.02
 _WITHIN_SECONDS: Final = 1.0
 
@@ -25,22 +26,22 @@ _FIRST_SECONDS: Final = 10.0
 _MOST_SECONDS: Final = 600.0
 _FACTOR: Final = 4.0
 
-# Tenants are made by an admin, but nothing here shall grow with them for ever.
+# Only an admin makes tenants, but the table must have a bound.
 _MOST: Final = 4096
 
 
 @dataclass(slots=True)
 class _Mark:
     recent: float = 0.0
-    """Seconds of long calls, those of earlier for less and less."""
+    """Seconds of long calls, with exponential decay."""
     seen: float = 0.0
     until: float = 0.0
     length: float = 0.0
 
 
 class Marks:
-    """Written by any thread, asked by the event loop. Two threads that write at the same moment may
-    lose one of two calls, which says little: the next one will be as long."""
+    """Written by any thread, read by the event loop. Two writes at the same moment may lose one of
+    two calls, which does not matter: the next call will be as long."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock

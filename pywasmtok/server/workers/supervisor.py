@@ -37,12 +37,12 @@ __all__ = ["give_admin_key", "run", "serve"]
 
 log = logging.getLogger("pywasmtok")
 
-# A worker that ends sooner than this after its start, so often, will not get better.
+# A worker that ends sooner than this after its start, so many times in a row, is given up.
 _SOON_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 5
 _LOOK_SECONDS: Final = 0.2
-# After so long a thread that runs Python gives way to the event loop. Python's own 5 ms are several
-# times what a short request takes.
+# A thread that runs Python releases the GIL for the event loop after this time. Python's default of
+# 5 ms is several times the duration of a short request.
 _SWITCH_SECONDS: Final = 0.0002
 # Beyond the drain: what a worker may need to write usage and end.
 _END_SECONDS: Final = 10.0
@@ -86,10 +86,10 @@ def serve(
     if lane is not None:
         lane.serve(service)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    # A batch of one tenant does not take the processors of others in HuggingFace's library either.
+    # Also in HuggingFace's library, a batch of one tenant must not take all processors.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # What is there for good need not be looked through again and again, for tens of milliseconds
-    # each time. When the rest is, `collector` says.
+    # Long-lived objects are moved out of the collector, which would otherwise scan them again and
+    # again, for tens of milliseconds each time. The `collector` decides when the rest is collected.
     gc.collect()
     gc.freeze()
     say()
@@ -105,7 +105,7 @@ def _bind(config: Config) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":
-            # A server that was just stopped leaves connections behind, which mean nobody any more.
+            # A server that was just stopped leaves closed connections behind, which hold the port.
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((listen.host, listen.port))
         made.listen(2048)
@@ -147,7 +147,7 @@ def _address(config: Config, listening: socket.socket) -> str:
 
 
 def give_admin_key(store: Store, path: Path) -> None:
-    """Makes the key in the file an admin's; makes both where there is no file."""
+    """Makes the key of the file an admin's; makes both if there is no file."""
     try:
         key = path.read_text(encoding="ascii").strip()
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
@@ -270,7 +270,8 @@ class _Supervisor:
         return max(codes, default=0)
 
     def _signal(self, *_: object) -> None:
-        # Between any two instructions of Python: nothing but what cannot wait.
+        # A signal handler, which may run between any two instructions: it does only what cannot
+        # wait.
         self._signals += 1
         self._ended.set()
 
@@ -292,7 +293,7 @@ class _Supervisor:
             if worker.is_alive():
                 worker.kill()
                 worker.join()
-        # Who had not begun to serve ends by the signal itself, and that is no failure.
+        # A worker that had not begun to serve ends by the signal itself: that is no failure.
         codes = [worker.exitcode or 0 for worker in workers]
         return [0 if code == -signal.SIGTERM else abs(code) for code in codes]
 
@@ -316,7 +317,7 @@ def _worker(
     threading.Thread(target=_end_with_parent, daemon=True).start()
     lane = None if ends is None else Lane(listening is None, ends)
     if listening is None:
-        # Threads have what the one has that starts them.
+        # Threads inherit the priority of the thread that starts them.
         step_back(LONG_STEPS_BACK, gives_way=True)
         keep_off(config["listen"]["workers"])
     try:

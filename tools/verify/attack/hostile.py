@@ -19,8 +19,8 @@ from .http1 import Answer, Connection, Gone, head
 
 __all__ = ["CONTAINED", "KINDS", "Attacker", "attack", "demo"]
 
-# Outcomes. Refused: typed, with a status below. Closed: by the server, without an answer. Left: by
-# us, and nobody waits. Served: it was harmless. Failed: nothing that a request may cause.
+# Outcomes. Refused: typed, with a status below. Closed: by the server, without an answer. Left: the
+# attacker closed the connection. Served: it was harmless. Failed: no request may cause this.
 REFUSED, CLOSED, LEFT, SERVED, FAILED = "refused", "closed", "left", "served", "failed"
 CONTAINED: Final = (REFUSED, CLOSED, LEFT)
 
@@ -191,7 +191,7 @@ async def header_flood(attacker: Attacker) -> None:
 
 
 async def socket_flood(attacker: Attacker) -> None:
-    """Streams that nobody finishes, messages that say nothing, ids that are none."""
+    """Streams that are never finished, empty messages, invalid ids."""
     from websockets.asyncio.client import connect
     from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
@@ -269,7 +269,8 @@ async def _read(attacker: Attacker, connection: Connection) -> None:
         attacker.note(CLOSED, type(error).__name__)
 
 
-# Made once: whoever makes nonsense anew for each act takes processors from those he measures.
+# Made once: an attacker that makes its payload for each request takes processor time from the
+# server that is measured.
 _WORD: Final = json.dumps({"text": "a" * ((4 << 20) - 1)}).encode()
 _MUCH: Final = json.dumps({"text": "naïve 🌶 text, " * 50_000}).encode()
 _CHUNK: Final = b"10000\r\n" + b"x" * 65536 + b"\r\n"
@@ -313,8 +314,8 @@ KINDS: Final[dict[str, tuple[Act, int, float]]] = {
 
 
 async def attack(attacker: Attacker, rate: float, until: Callable[[], bool]) -> None:
-    """`rate` acts a second, as far as so many are not under way already. At times of their own, as
-    strangers do: all kinds in the same millisecond would be a wave that only this program makes."""
+    """`rate` acts a second, unless too many are under way already. Their times are random, as with
+    independent clients: acts of all kinds in the same millisecond would be no realistic load."""
     act, most, share = KINDS[attacker.kind]
     under_way: set[asyncio.Task[None]] = set()
     if attacker.kind == "spinning-pattern":

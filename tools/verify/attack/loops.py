@@ -1,4 +1,4 @@
-"""The event loop of those who ask: what it takes of a processor, the server does not have."""
+"""The event loop of the clients: the processor time that it uses is not there for the server."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 def run_loop(main: Coroutine[Any, Any, T]) -> T:
-    """The server's kind where there is one. Nothing is collected meanwhile: who measures would take
-    his own pauses for the server's."""
+    """On uvloop, as the server, where it is installed. Without garbage collection: its pauses in
+    the client would count as the server's."""
     make: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):
         from uvloop import new_event_loop as make

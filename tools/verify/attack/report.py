@@ -63,8 +63,8 @@ class Record:
     shares: Part
     """Good tenants that ask without a pause, beside the hostile ones."""
     crowded: Part
-    """As `alone`, while the hostile process computes as much as beside them, and sends nothing:
-    what of it is the sharing of processors with who attacks, which has its own elsewhere."""
+    """As `alone`, while the hostile process computes as much as in the attack, and sends nothing:
+    so this part of the latency comes from sharing processors, which real attackers do not do."""
     hostile: Mapping[str, Any]
     deaths: int
     internal_errors: list[str]
@@ -192,7 +192,7 @@ class Each:
             "| beside | right | wrong | p50 ms | p99 ms | most | loop ms/s |",
             "|---|---|---|---|---|---|---|",
         ]
-        parts = [("nobody", self.alone), *self.beside.items(), ("nobody, again", self.alone_after)]
+        parts = [("alone", self.alone), *self.beside.items(), ("alone, again", self.alone_after)]
         rows += [
             f"| {name} | {part.answers} | {part.wrong} | {part.p50:.2f} | {part.p99:.2f} | "
             f"{part.longest:.0f} | {'' if part.loop is None else f'{part.loop:.0f}'} |"

@@ -54,7 +54,7 @@ def run_each(  # noqa: PLR0917
     kinds: Sequence[str] = tuple(KINDS),
     long_workers: int = 0,
 ) -> Each:
-    """One kind after the other, each for so long: who makes the good ones wait."""
+    """One kind after the other, each for so long: shows which kinds delay the good tenants."""
     good = [f"good-{number:03}" for number in range(tenants)]
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,10 +1,10 @@
-"""The process of the hostile tenants: what they do must not slow down who measures.
+"""The process of the hostile tenants, apart from the process that measures.
 
-Reads from standard input what to do, then lines: `go`, `compute`, `pause`. Each is answered when it
-is done. When that is closed, it writes what came of it.
+Reads a configuration from standard input, then commands: `go`, `compute`, `pause`. Each is answered
+when it is done. At the end of the input it writes the results.
 
-`compute` takes as much of a processor as the last `go` did, and sends nothing: what good tenants
-wait for then is this machine, which has to be shared, and not the server.
+`compute` takes as much of a processor as the last `go` did, and sends nothing: the delay of good
+tenants is then due to the shared machine, and not to the server.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .loops import run_loop
 __all__ = ["main"]
 
 
-# Strangers bring processors of their own. Here there are only these, and neither the server nor
-# who measures shall wait because making nonsense is work. So they have a low priority, and keep off
-# one processor where there are several.
+# Real attackers use processors of their own. Here all share one machine, and producing the attack
+# must slow down neither the server nor the measurement. So this process has a low priority, and
+# leaves one processor to the others where there are several.
 _STEPS_BACK = 15
 _OTHERS = 1
 
@@ -66,11 +66,11 @@ async def main() -> None:
 
 
 class _Work:
-    """What goes on until the next line."""
+    """The work that goes on until the next command."""
 
     def __init__(self) -> None:
         self.share = 0.0
-        """Of a processor, what the last one took."""
+        """The share of a processor that the last work took."""
         self._over = asyncio.Event()
         self._working: asyncio.Future[Any] | None = None
         self._began = 0.0, 0.0
@@ -99,7 +99,7 @@ async def _compute(share: float, until: Callable[[], bool]) -> None:
         end = time.process_time() + _COMPUTE_SECONDS
         while time.process_time() < end:
             pass
-        # What others had of the processor meanwhile is made up for, as it is with acts.
+        # Time in which other processes had the processor is made up for, as with acts.
         ahead = (time.process_time() - spent) / max(share, 0.001)
         await asyncio.sleep(max(0.0, ahead - (time.perf_counter() - began)))
 

@@ -117,7 +117,7 @@ def micro() -> Iterator[MicroProbe]:
         source = row["template"]
         messages = variables.pop("messages", [])
         if not messages or not all(isinstance(message, dict) for message in messages):
-            # Nobody takes these for a conversation: they go by another name.
+            # These are no conversation: the template gets them by another name.
             source = source.replace("messages", "things")
             variables, messages = {**variables, "things": messages}, PLAIN_CHAT
         case = Case(

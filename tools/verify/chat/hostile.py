@@ -1,8 +1,8 @@
-"""Templates and conversations that want to hurt whoever renders them.
+"""Templates and conversations that attack the process that renders them.
 
 Each has ended jinja2, the package `minijinja` or a build of the crate: by the stack, by memory, or
-by never coming back. Nothing here is right or wrong as a text; what counts is that the process
-lives, an answer comes in time, and the next render is right.
+by an endless loop. The rendered text does not matter. The process must survive, an answer must come
+in time, and the next render must be right.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _chains(times: int) -> list[tuple[str, str]]:
 
 
 def _deep() -> list[Hostile]:
-    """Data, not templates: tool schemas come from strangers, too."""
+    """Data, not templates: tool schemas are untrusted, too."""
     show = "{{ x }}"
     return [
         Hostile("lists 900 deep, as JSON", lambda: "{{ x|tojson }}", lambda: {"x": _lists(900)}),

@@ -32,7 +32,7 @@ class Log:
         if self.path is None:
             return
         line = {**self.about, "seconds": round(self._last - self._began), **done}
-        # In one step: whoever reads meanwhile sees the old line or the new one.
+        # Replaced atomically: a reader sees the old line or the new one.
         beside = self.path.with_name(self.path.name + ".new")
         beside.write_text(f"{self._before}{json.dumps(line)}\n", encoding="utf-8")
         beside.replace(self.path)

@@ -1,4 +1,4 @@
-"""Hostile cases through a renderer in other processes: who dies, who is late, who is wrong after."""
+"""Hostile cases through a renderer in other processes: deaths, timeouts, wrong texts afterwards."""
 
 from __future__ import annotations
 

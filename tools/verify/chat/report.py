@@ -52,7 +52,7 @@ class Tally:
 
     @property
     def silent(self) -> list[Difference]:
-        """Wrong text that nobody was told of."""
+        """Wrong text without an error."""
         return [
             one
             for one in self.differences

@@ -1,4 +1,4 @@
-"""One static page: who does what, and what went wrong where."""
+"""One static page: what each implementation supports, and where it fails."""
 
 from __future__ import annotations
 

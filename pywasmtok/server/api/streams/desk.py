@@ -1,4 +1,4 @@
-"""What streams of all requests share: the seal of their states, and how many are open."""
+"""What streams of all requests share: the key that signs their states, and how many are open."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Desk:
         return cls(service, seal)
 
     def require_key(self, caller: Caller) -> None:
-        """Unauthorized: it was removed or has expired since. A stream outlives its request's
-        beginning by far, and must not outlive the key."""
+        """Unauthorized: the key was removed or has expired. A stream lives much longer than its
+        first request, and must end with the key."""
         if caller.key_id is not None and not self.service.keys.is_good(caller.key_id):
             raise Unauthorized(
                 "the key that this began with is no longer good",

@@ -1,7 +1,7 @@
 """Streams over a WebSocket: many on one connection, each with a name that the client gives it.
 
-One event answers each message, in order. One message is worked on at a time, and the next ones wait
-in a short line: who sends faster than it is answered is read no faster.
+One event answers each message, in order. One message is processed at a time, and the next ones wait
+in a short queue: when it is full, the connection is not read.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["Sockets"]
 
 _LINE: Final = 16
-"""Messages that wait for their turn."""
+"""Messages that may wait in the queue."""
 _LARGE: Final = 64 << 10
 _SHORT: Final = 1024
 _KEY_SECONDS: Final = 0.5
-"""How often it is looked whether the key is still good."""
+"""How often the key is checked again."""
 _MOST_NAME: Final = 128
 
 # Codes of RFC 6455 and its registry.
@@ -66,7 +66,7 @@ class _Connection:
         self._moved = 0.0
 
     async def serve(self) -> None:
-        # Who asks for a tokenizer that there is not is told before the connection stands.
+        # An unknown tokenizer is refused before the connection is accepted.
         self._service.find(self._caller, self._name)
         await self._socket.accept()
         self._moved = _now()
@@ -86,7 +86,7 @@ class _Connection:
             if not work.cancelled():
                 work.result()
         finally:
-            # Before anything is awaited, which whoever cancels this may not allow.
+            # Before the first `await`: a second cancellation may arrive there.
             self._desk.leave(self._caller, len(self._streams))
             self._streams.clear()
             for task in (work, *beside):
@@ -94,13 +94,13 @@ class _Connection:
             await asyncio.wait([work, *beside])
 
     def _broken(self, done: asyncio.Task[None], work: asyncio.Task[None]) -> None:
-        """What stands beside the work never fails; if it does, nobody would see how it ends."""
+        """Ends the connection if a task beside the work fails: its error would be lost."""
         if not done.cancelled() and (error := done.exception()) is not None:
             self._failed = error
             work.cancel()
 
     async def _read(self, work: asyncio.Task[None]) -> None:
-        """Until the client leaves: then nobody waits for what is being worked on."""
+        """Reads until the client disconnects, and then cancels the work."""
         most, rate = self._bounds.message_bytes, self._bounds.messages_per_second
         allowed, at = float(rate), _now()
         while True:
@@ -119,7 +119,7 @@ class _Connection:
                 return
             await self._line.put(data)
             if len(data) > _LARGE:
-                # So that what a line holds is not its length times the largest message.
+                # Bounds the memory: the queue must not hold many messages of the largest size.
                 await self._line.join()
 
     async def _watch_drain(self) -> None:
@@ -143,7 +143,7 @@ class _Connection:
             self._end(error)
 
     def _end(self, why: TokenizerError) -> None:
-        """After the message that is worked on."""
+        """Ends the connection after the message that is being processed."""
         self._ending = self._ending or why
         if self._line.empty():
             self._line.put_nowait(None)
@@ -154,7 +154,8 @@ class _Connection:
             if data is not None:
                 await self._send(await self._answered(data))
                 self._moved = _now()
-                # Short ones wait for nothing by themselves: others would, for all that are there.
+                # Short messages never wait by themselves: without this, many of them would delay
+                # other requests.
                 await asyncio.sleep(0)
             self._line.task_done()
         await self._farewell(self._ending)
@@ -178,7 +179,7 @@ class _Connection:
         return await asyncio.to_thread(body.decode, data, StreamMessage, depth)
 
     async def _step(self, message: StreamMessage) -> StreamEvent:
-        # Who was disabled since the connection was made is told so.
+        # The key or the tenant may have been disabled since the connection was made.
         self._desk.require_key(self._caller)
         self._service.tenant(self._caller.tenant)
         stream = await self._opened(message) if message.open else self._known(message)
@@ -261,7 +262,8 @@ class _Connection:
             return None
 
     async def _send(self, event: StreamEvent) -> None:
-        """To a client that reads; one that does not is left, as it would hold its streams."""
+        """Sends to a client that reads. A client that does not is disconnected, as it would keep
+        its streams."""
         try:
             async with asyncio.timeout(self._bounds.idle_seconds):
                 await self._socket.send_text(json_bytes(event).decode())

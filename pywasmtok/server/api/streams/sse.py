@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Events", "failure"]
 
-# Ids of one turn: a long list leaves turns to others between.
+# Ids of one step: between steps of a long list, other calls run.
 _AT_ONCE: Final = 4096
 _SHORT: Final = 1024
 

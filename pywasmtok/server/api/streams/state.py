@@ -1,7 +1,8 @@
-"""A stream between two requests: signed bytes that the client keeps, so any worker can go on.
+"""The state of a stream between two requests: signed bytes that the client keeps, so that any
+worker can go on.
 
-The signature says that this server made it; the tenant, the tokenizer and the time are in what is
-signed. What it holds is the client's own text, so nothing in it is encrypted.
+The signature proves that this server made it; the tenant, the tokenizer and the time are signed,
+too. It holds the client's own text only, so it is not encrypted.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Seal:
         return base64.urlsafe_b64encode(self._tag(data) + data).rstrip(b"=").decode()
 
     def opened(self, state: str, tenant: str, name: str) -> Standing:
-        """What is wrong with a state that is not good is said no closer than this."""
+        """All invalid states get the same error, without details."""
         standing = self._read(state)
         if standing is None or standing.tenant != tenant or standing.version != VERSION:
             raise BadRequest("this is no state of a stream of yours", path="$.state")
@@ -89,7 +90,7 @@ class Seal:
         return standing
 
     def _read(self, state: str) -> Standing | None:
-        # Base64 of the most that was ever given out, and its padding.
+        # The base64 length of the largest state that was ever given out, with its padding.
         if len(state) > (self._most + _TAG_BYTES) * 4 // 3 + 4:
             return None
         try:

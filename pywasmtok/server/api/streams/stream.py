@@ -43,7 +43,7 @@ class OpenStream:
     ) -> None:
         self.served = served
         self.over = False
-        """A stop came: there is nothing to go on with."""
+        """A stop has matched: the stream has ended."""
         self._stops = stops
         self._inner = inner
         self._spent = spent
@@ -89,7 +89,7 @@ class OpenStream:
         )
 
     def _step(self, ids: Sequence[int], finish: bool) -> Step:
-        """All or nothing: what a flush cannot do is not half done by the ids before it."""
+        """All or nothing: if the flush fails, the ids before it have no effect either."""
         inner = self._inner.copy()
         if isinstance(inner, DecodeStream):
             text = inner.step_batch(ids) if ids else ""
@@ -103,7 +103,7 @@ class OpenStream:
         return Step(text, _matched(inner))
 
     def _with_tokenizer(self, call: Callable[[], T]) -> T:
-        """A tenant that was idle may have lost its instances: the tokenizer is made anew."""
+        """An idle tenant may have lost its instances: then the tokenizer is made anew."""
         try:
             return call()
         except TokenizerClosed:
