@@ -22,6 +22,7 @@ mod oracle;
 pub mod partition;
 pub mod post;
 mod saved;
+pub mod simd;
 pub mod split;
 pub mod stop;
 pub mod stream;

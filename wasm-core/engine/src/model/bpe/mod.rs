@@ -6,49 +6,35 @@
 //! the byte alphabet, and remembers pieces in a `cache`. Where a vocabulary of characters says that
 //! nothing joins two of them, the way of characters is taken part by part (`parts`), with the cache.
 
-pub mod atoms;
-pub mod batch;
-pub mod borders;
-pub mod bytes;
+pub mod byte_text;
 pub mod cache;
-mod far;
-pub mod group;
-pub mod joins;
-pub mod key;
-pub mod known;
 pub mod learn;
-pub mod longest;
+pub mod long;
 pub mod merge;
-pub mod missed;
-pub mod pairs;
-mod parts;
-pub mod queue;
-pub mod row;
-pub mod segments;
-pub mod strays;
-pub mod units;
-pub mod wide;
-mod windows;
+mod misses;
+pub mod multibyte;
+pub mod spaced;
+mod spaced_text;
 
 use super::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
-use atoms::CharAtoms;
-use batch::Batch;
-use bytes::ByteUnits;
-use cache::PieceCache;
-use joins::Joins;
-use key::Key;
-use known::Known;
+use byte_text::ByteUnits;
+use cache::batch::Batch;
+use cache::key::Key;
+use cache::pieces::PieceCache;
+use cache::unreachable::Strays;
+use cache::vocabulary::Known;
 use learn::Learned;
-use longest::Longest;
-use merge::Merger;
-use missed::Missed;
-use pairs::PairTable;
-use row::Tables;
-use segments::Segments;
-use strays::Strays;
-use units::{Symbol, Units};
+use long::backtrack::Tables;
+use long::longest_token::Longest;
+use merge::merger::Merger;
+use merge::pairs::PairTable;
+use merge::symbols::{Symbol, Units};
+use misses::Missed;
+use multibyte::char_atoms::CharAtoms;
+use multibyte::segments::Segments;
+use spaced::joins::Joins;
 
 /// How pieces reach the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

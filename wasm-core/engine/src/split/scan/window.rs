@@ -12,9 +12,9 @@
 //! `[^\r\n\p{L}\p{N}]?\p{L}+ | \p{N}{1,D} | ` ?`[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+`,
 //! and of o200k's, where a capital behind a small letter starts a word, and slashes follow newlines.
 
-use super::lanes::{Block, WIDTH};
 use super::quotes;
 use super::wide::{self, Family, WideMasks};
+use crate::simd::block::{Block, WIDTH};
 
 /// Bytes of a window.
 pub const SIZE: usize = WIDTH;

@@ -1,6 +1,6 @@
 //! What a short piece is remembered by.
 
-use super::wide::Wide;
+use crate::simd::lane16::Wide;
 
 /// Pieces up to this length have a [`Key`].
 pub const MAX_KEY: usize = 15;

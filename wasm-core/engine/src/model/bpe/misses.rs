@@ -1,17 +1,17 @@
 //! Pieces that the first look into the cache did not find, a few at a time.
 //!
 //! Whatever is asked of a large table is asked for all of them before any answer is looked at, for
-//! the reason that [`super::batch`] has.
+//! the reason that [`crate::model::bpe::cache::batch`] has.
 
-use super::batch::{Batch, Miss};
-use super::bytes::ByteUnits;
-use super::cache::{long_slot, PieceCache, MAX_PIECE};
-use super::group::{merge, LongGroup, ShortGroup, PIECES};
-use super::key::{Key, MAX_KEY};
-use super::known::Known;
-use super::merge::fits_short;
-use super::wide::Wide;
+use super::byte_text::ByteUnits;
 use super::Bpe;
+use crate::model::bpe::cache::batch::{Batch, Miss};
+use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::model::bpe::cache::pieces::{long_slot, PieceCache, MAX_PIECE};
+use crate::model::bpe::cache::vocabulary::Known;
+use crate::model::bpe::merge::interleaved::{merge, LongGroup, ShortGroup, PIECES};
+use crate::model::bpe::merge::merger::fits_short;
+use crate::simd::lane16::Wide;
 
 /// How the ids of a piece are come by.
 #[derive(Debug, Clone, Copy, Default)]

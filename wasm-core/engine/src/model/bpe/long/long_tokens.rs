@@ -3,8 +3,8 @@
 //! Runs of blanks or of line breaks are made of them, so what is asked of each place has to be cheap:
 //! one look into a table for the first bytes, and blocks of bytes for the rest.
 
-use super::key::{Key, MAX_KEY, REACH};
-use super::wide::Wide;
+use crate::model::bpe::cache::key::{Key, MAX_KEY, REACH};
+use crate::simd::lane16::Wide;
 use std::cmp::Reverse;
 
 /// More tokens that begin alike could make each place of a text cost as much as it likes.

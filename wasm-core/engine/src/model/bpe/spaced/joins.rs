@@ -5,10 +5,10 @@
 //! and both halves can be merged (and remembered) apart. In a SentencePiece-like vocabulary, whose
 //! pieces would otherwise be whole texts, this cuts in front of nearly every `▁`.
 
-use super::batch::VIEW;
-use super::segments::{decode, decode_four};
 use crate::definition::Bpe as Definition;
-use crate::split::scan::lanes::{Block, WIDTH};
+use crate::model::bpe::cache::batch::VIEW;
+use crate::model::bpe::multibyte::segments::{decode, decode_four};
+use crate::simd::block::{Block, WIDTH};
 use std::ops::Range;
 
 /// A one-hash filter: it may say "joined" of a pair that is not, which only costs a cut. So many

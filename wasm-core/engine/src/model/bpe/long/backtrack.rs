@@ -6,18 +6,18 @@
 //! token is taken that may follow the last one; where none may, the last one becomes shorter. One
 //! row at most leads to a place, so a place that led nowhere is never tried again: the time grows
 //! with the length. Therefore it does not matter either which tokens are tried first, and where they
-//! are short, those are that merging a part gives (see [`super::windows`]).
+//! are short, those are that merging a part gives (see [`super::premerge`]).
 //!
 //! That holds where every token is made by one merge, and merging the text of a token gives the
 //! token: as training leaves a list of merges, once what never happens is left out (see
-//! [`super::learn`]). Other lists have no [`Longest`].
+//! [`crate::model::bpe::learn`]). Other lists have no [`Longest`].
 
-use super::bytes::ByteUnits;
-use super::known::Known;
-use super::longest::Longest;
-use super::merge::{Merger, SHORT};
-use super::pairs::PairTable;
-use super::windows::Windows;
+use super::longest_token::Longest;
+use super::premerge::Windows;
+use crate::model::bpe::byte_text::ByteUnits;
+use crate::model::bpe::cache::vocabulary::Known;
+use crate::model::bpe::merge::merger::{Merger, SHORT};
+use crate::model::bpe::merge::pairs::PairTable;
 
 /// Rows of which more is asked for each byte (a pair to be judged is one, a byte to be merged for that
 /// another) are no quick way any more. Real ones need two or three.
@@ -136,9 +136,9 @@ fn is_dead(dead: &[u64], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bpe, Reading};
     use super::*;
     use crate::definition::{Bpe as Definition, Merge};
+    use crate::model::bpe::{Bpe, Reading};
     use crate::oracle::bpe::{byte_level_with, bytes_alone, merge_slowly};
     use crate::oracle::random::Random;
 

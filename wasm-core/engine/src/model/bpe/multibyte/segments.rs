@@ -1,16 +1,16 @@
 //! Pieces with characters of several bytes: cut where no merge crosses, and the parts merged from
-//! whole characters (see [`super::atoms`] for why that is exact).
+//! whole characters (see [`super::char_atoms`] for why that is exact).
 //!
 //! In Chinese and Japanese half of these segments are one character, whose id is at hand. The
 //! others are few: nearly all of them were seen before, while their pieces were not. So they have a
 //! cache of their own, small enough for a near cache of the processor.
 
-use super::atoms::{Atom, CharAtoms};
-use super::key::{Key, MAX_KEY};
-use super::merge::{fits_short, Merger, Short};
-use super::pairs::{PairTable, NONE};
-use super::row::Tables;
-use super::wide::Wide;
+use super::char_atoms::{Atom, CharAtoms};
+use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::model::bpe::long::backtrack::Tables;
+use crate::model::bpe::merge::merger::{fits_short, Merger, Short};
+use crate::model::bpe::merge::pairs::{PairTable, NONE};
+use crate::simd::lane16::Wide;
 use std::ops::Range;
 
 /// How many characters are looked at together, one bit each.

@@ -5,11 +5,11 @@
 //! of it, and only then the first answer is looked at. Each piece is two rows of numbers and a word of
 //! bits that says which symbols are left.
 
-use super::bytes::ByteUnits;
-use super::key::{Key, MAX_KEY};
-use super::merge::{in_order, lane_of, rank_of};
+use super::merger::{in_order, lane_of, rank_of};
 use super::pairs::{Asked, Packed, NONE};
-use super::wide::lowest;
+use crate::model::bpe::byte_text::ByteUnits;
+use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::simd::lane16::lowest;
 
 /// How many pieces are merged together.
 pub const PIECES: usize = 64;

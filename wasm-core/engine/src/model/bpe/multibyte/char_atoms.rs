@@ -28,10 +28,10 @@
 //!
 //! What is not so is merged from bytes, part by part.
 
-use super::borders::{prefixes, suffixes, Side, Sides};
-use super::bytes::ByteUnits;
-use super::pairs::{PairTable, NONE};
+use super::char_borders::{prefixes, suffixes, Side, Sides};
 use crate::definition::Merge;
+use crate::model::bpe::byte_text::ByteUnits;
+use crate::model::bpe::merge::pairs::{PairTable, NONE};
 use crate::vocab::Vocab;
 use std::collections::{HashMap, HashSet};
 

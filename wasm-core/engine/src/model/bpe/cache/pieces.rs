@@ -7,7 +7,7 @@
 //! memory of an instance.
 
 use super::key::{Key, MAX_KEY};
-use super::wide::Wide;
+use crate::simd::lane16::Wide;
 
 const SHORT_SLOTS: usize = 1 << 17;
 const SHORT_IDS: usize = 3;

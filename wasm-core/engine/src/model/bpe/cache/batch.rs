@@ -5,9 +5,9 @@
 //! by. Then a loop touches all their places: it is so short that a processor has many of its loads
 //! on their way at the same time. Only then is anything compared.
 
-use super::cache::{slot, PieceCache, Table};
 use super::key::{Key, MAX_KEY, REACH};
-use super::wide::Wide;
+use super::pieces::{slot, PieceCache, Table};
+use crate::simd::lane16::Wide;
 use crate::split::scan::WINDOW;
 
 /// How many pieces fit.

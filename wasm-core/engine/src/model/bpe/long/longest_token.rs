@@ -1,18 +1,18 @@
-//! The tokens of a byte-level vocabulary, for who takes the longest one that fits (see [`super::row`]).
+//! The tokens of a byte-level vocabulary, for who takes the longest one that fits (see [`super::backtrack`]).
 //!
 //! What begins a text is found by its first bytes, which say how long the tokens are that begin so. What
 //! two tokens in a row would become is found by undoing merges: that needs ranks that grow from the
 //! parts of a token to the whole. Where some do not, as with a hundred tokens of Llama 3, the two have to
 //! be merged.
 
-use super::bytes::ByteUnits;
-use super::far::Far;
-use super::key::{Key, MAX_KEY};
-use super::known::Known;
-use super::merge::Merger;
-use super::pairs::{PairTable, NONE};
-use super::row::Tables;
+use super::backtrack::Tables;
+use super::long_tokens::Far;
 use crate::definition::Merge;
+use crate::model::bpe::byte_text::ByteUnits;
+use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::model::bpe::cache::vocabulary::Known;
+use crate::model::bpe::merge::merger::Merger;
+use crate::model::bpe::merge::pairs::{PairTable, NONE};
 
 /// A file with longer tokens could make each place of a text cost as much as it likes.
 const LONGEST_TOKEN: usize = 512;

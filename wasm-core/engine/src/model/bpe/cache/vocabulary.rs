@@ -6,7 +6,7 @@
 //! the hash beside it. Nobody writes to the tables, so all clones of an instance share them.
 
 use super::key::{Key, MAX_KEY};
-use super::wide::Wide;
+use crate::simd::lane16::Wide;
 
 const ID_BITS: u32 = 20;
 const ID_MASK: u32 = (1 << ID_BITS) - 1;

@@ -1,17 +1,17 @@
 //! The way of parts: text of a vocabulary of characters, cut where nothing joins (see
-//! [`super::joins`]), each part looked up in the cache and merged only if it is not there.
+//! [`crate::model::bpe::spaced::joins`]), each part looked up in the cache and merged only if it is not there.
 
-use super::batch::{Batch, VIEW};
-use super::bytes::padded;
-use super::cache::PieceCache;
-use super::joins::{Joins, BLANK};
-use super::key::Key;
-use super::merge::{fits_short, Merger, Short};
-use super::missed::Missed;
-use super::pairs::PairTable;
-use super::units::Symbol;
-use super::wide::Wide;
+use super::byte_text::padded;
+use super::misses::Missed;
 use super::{Bpe, BpeScratch};
+use crate::model::bpe::cache::batch::{Batch, VIEW};
+use crate::model::bpe::cache::key::Key;
+use crate::model::bpe::cache::pieces::PieceCache;
+use crate::model::bpe::merge::merger::{fits_short, Merger, Short};
+use crate::model::bpe::merge::pairs::PairTable;
+use crate::model::bpe::merge::symbols::Symbol;
+use crate::model::bpe::spaced::joins::{Joins, BLANK};
+use crate::simd::lane16::Wide;
 use std::ops::Range;
 
 impl Bpe {

@@ -1,15 +1,15 @@
 //! The way of bytes: pieces of raw text, a cache in front, and merges that start from bytes.
 
-use super::batch::{Batch, VIEW};
-use super::cache::PieceCache;
-use super::joins::BLANK;
-use super::key::{Key, MAX_KEY};
-use super::merge::{fits_short, Merger, Short, SHORT};
-use super::missed::Missed;
-use super::pairs::{PairTable, PACKED_IDS};
-use super::segments::{self, Segments};
-use super::units::Units;
+use super::misses::Missed;
 use super::{Bpe, BpeScratch};
+use crate::model::bpe::cache::batch::{Batch, VIEW};
+use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::model::bpe::cache::pieces::PieceCache;
+use crate::model::bpe::merge::merger::{fits_short, Merger, Short, SHORT};
+use crate::model::bpe::merge::pairs::{PairTable, PACKED_IDS};
+use crate::model::bpe::merge::symbols::Units;
+use crate::model::bpe::multibyte::segments::{self, Segments};
+use crate::model::bpe::spaced::joins::BLANK;
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::split::scan::PieceScan;
 use crate::vocab::Vocab;
@@ -128,7 +128,7 @@ impl ByteUnits {
     #[inline(always)]
     pub fn first_rank(&self, left: u8, right: u8) -> u32 {
         let at = usize::from(left) << 8 | usize::from(right);
-        self.first_ranks.get(at).copied().unwrap_or(super::pairs::NONE)
+        self.first_ranks.get(at).copied().unwrap_or(crate::model::bpe::merge::pairs::NONE)
     }
 }
 

@@ -1,17 +1,17 @@
 //! Parts of a long piece, merged as if each of them were a piece.
 //!
 //! What a part becomes is mostly also what the piece becomes there, but for a token or two at the
-//! ends. And parts can be merged in turns (see [`super::group`]), while one row of tokens waits for
-//! each table that it looks into. So a row ([`super::row`]) asks here first: tokens of one part stay
+//! ends. And parts can be merged in turns (see [`crate::model::bpe::merge::interleaved`]), while one row of tokens waits for
+//! each table that it looks into. So a row ([`super::backtrack`]) asks here first: tokens of one part stay
 //! apart, and only where parts meet has that to be asked.
 //!
 //! Where tokens are long, as in runs of one letter, finding the longest is quicker. So the row goes a
 //! little way by itself, and its tokens are counted, before parts are merged.
 
-use super::group::{LongGroup, PIECES};
-use super::merge::fits_short;
-use super::pairs::NONE;
-use super::row::Tables;
+use super::backtrack::Tables;
+use crate::model::bpe::merge::interleaved::{LongGroup, PIECES};
+use crate::model::bpe::merge::merger::fits_short;
+use crate::model::bpe::merge::pairs::NONE;
 
 /// How far a row goes by itself until its tokens are counted, and how many bytes they have in the mean
 /// where parts are not worth it.
@@ -148,10 +148,10 @@ fn first_part(tables: Tables<'_>, rest: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::merge::Merger;
-    use super::super::{Bpe, Reading};
     use super::*;
     use crate::definition::Merge;
+    use crate::model::bpe::merge::merger::Merger;
+    use crate::model::bpe::{Bpe, Reading};
     use crate::oracle::bpe::byte_level;
     use crate::oracle::random::Random;
 

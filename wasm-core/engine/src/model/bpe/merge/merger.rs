@@ -6,8 +6,8 @@
 
 use super::pairs::{PairTable, NONE};
 use super::queue::MergeQueue;
-use super::row::Row;
-use super::wide::lowest;
+use crate::model::bpe::long::backtrack::Row;
+use crate::simd::lane16::lowest;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
