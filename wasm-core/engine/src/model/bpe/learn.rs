@@ -10,15 +10,14 @@
 //! **What the cache starts from.** The ids of the tokens' texts: not always the token itself, as
 //! not every token can be reached.
 
-use super::byte_text::ByteUnits;
-use super::spaced_text::merge_symbols;
 use crate::definition::Merge;
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::model::bpe::cache::pieces::PieceCache;
-use crate::model::bpe::merge::merger::Merger;
+use crate::model::bpe::merge::byte_units::ByteUnits;
+use crate::model::bpe::merge::merger::{merge_symbols, Merger};
 use crate::model::bpe::merge::pairs::{PairTable, NONE};
 use crate::model::bpe::merge::symbols::Units;
-use crate::model::bpe::spaced::joins::BLANK;
+use crate::model::bpe::merge::symbols::BLANK;
 use crate::split::byte_level::byte_of_char;
 use crate::vocab::Vocab;
 use std::collections::HashMap;

@@ -3,12 +3,12 @@
 //! Whatever is asked of a large table is asked for all of them before any answer is looked at, for
 //! the reason that [`crate::model::bpe::cache::batch`] has.
 
-use super::byte_text::ByteUnits;
 use super::Bpe;
 use crate::model::bpe::cache::batch::{Batch, Miss};
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::model::bpe::cache::pieces::{long_slot, PieceCache, MAX_PIECE};
 use crate::model::bpe::cache::vocabulary::Known;
+use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::interleaved::{merge, LongGroup, ShortGroup, PIECES};
 use crate::model::bpe::merge::merger::fits_short;
 use crate::simd::lane16::Wide;

@@ -19,16 +19,15 @@ mod spaced_text;
 use super::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
-use byte_text::ByteUnits;
 use cache::batch::Batch;
 use cache::key::Key;
 use cache::pieces::PieceCache;
 use cache::unreachable::Strays;
 use cache::vocabulary::Known;
 use learn::Learned;
-use long::backtrack::Tables;
+use long::backtrack::{PieceMerger, Tables};
 use long::longest_token::Longest;
-use merge::merger::Merger;
+use merge::byte_units::ByteUnits;
 use merge::pairs::PairTable;
 use merge::symbols::{Symbol, Units};
 use misses::Missed;
@@ -73,7 +72,7 @@ pub struct Bpe {
 /// What encoding writes to, kept from call to call; belongs to one tokenizer.
 #[derive(Debug)]
 pub struct BpeScratch {
-    merger: Merger,
+    merger: PieceMerger,
     symbols: Vec<Symbol>,
     cache: PieceCache,
     batch: Box<Batch>,
@@ -142,7 +141,7 @@ impl Bpe {
 
     pub fn scratch(&self) -> BpeScratch {
         BpeScratch {
-            merger: Merger::default(),
+            merger: PieceMerger::default(),
             symbols: Vec::new(),
             cache: self.seed.clone(),
             batch: Box::default(),
@@ -175,8 +174,8 @@ impl Bpe {
         // The reference adds up the lengths of symbols, so a dropped character shifts the rest.
         let mut end = 0;
         let mut symbols = scratch.symbols.iter();
-        let firsts = &scratch.merger.firsts;
-        for (n, &id) in scratch.merger.ids.iter().enumerate() {
+        let firsts = &scratch.merger.merger.firsts;
+        for (n, &id) in scratch.merger.merger.ids.iter().enumerate() {
             let first = firsts.get(n).copied().unwrap_or_default();
             let after = firsts.get(n + 1).map_or(scratch.symbols.len(), |&f| f as usize);
             let start = end;
@@ -197,14 +196,14 @@ impl Bpe {
         }
         let Some(joins) = &self.joins else {
             self.merge_symbols(scratch, piece);
-            out.extend_from_slice(&scratch.merger.ids);
+            out.extend_from_slice(&scratch.merger.merger.ids);
             return;
         };
         self.encode_parts(joins, scratch, piece, out);
     }
 
     fn merge_symbols(&self, scratch: &mut BpeScratch, piece: &str) {
-        let BpeScratch { merger, symbols, .. } = scratch;
+        let BpeScratch { merger: PieceMerger { merger, .. }, symbols, .. } = scratch;
         self.units.symbols(&self.vocab, piece, symbols);
         merger.ids.clear();
         merger.ids.extend(symbols.iter().map(|symbol| symbol.id));

@@ -7,10 +7,10 @@ use super::{Bpe, BpeScratch};
 use crate::model::bpe::cache::batch::{Batch, VIEW};
 use crate::model::bpe::cache::key::Key;
 use crate::model::bpe::cache::pieces::PieceCache;
-use crate::model::bpe::merge::merger::{fits_short, Merger, Short};
-use crate::model::bpe::merge::pairs::PairTable;
+use crate::model::bpe::merge::merger::{merge_symbols, Merger};
 use crate::model::bpe::merge::symbols::Symbol;
-use crate::model::bpe::spaced::joins::{Joins, BLANK};
+use crate::model::bpe::merge::symbols::BLANK;
+use crate::model::bpe::spaced::joins::Joins;
 use crate::simd::lane16::Wide;
 use std::ops::Range;
 
@@ -162,7 +162,7 @@ impl Bpe {
                 if ascii.is_some() && missed.take(n, cache, key, part.as_bytes(), out) {
                     continue;
                 }
-                let working = (&mut *merger, &mut *symbols, &mut *cache);
+                let working = (&mut merger.merger, &mut *symbols, &mut *cache);
                 self.encode_missed_part::<SPACED>(working, key, part, out);
             }
         }
@@ -197,27 +197,6 @@ impl Bpe {
     }
 }
 
-/// Appends the ids of some symbols; answers the rank of the last merge.
-#[inline(always)]
-pub fn merge_symbols(
-    pairs: &PairTable,
-    merger: &mut Merger,
-    symbols: &[Symbol],
-    out: &mut Vec<u32>,
-) -> u32 {
-    match symbols.len() {
-        0..16 if fits_short(pairs) => merge_short::<16>(pairs, symbols, out),
-        16..32 if fits_short(pairs) => merge_short::<32>(pairs, symbols, out),
-        _ => {
-            merger.ids.clear();
-            merger.ids.extend(symbols.iter().map(|symbol| symbol.id));
-            merger.run(pairs);
-            out.extend_from_slice(&merger.ids);
-            merger.last_rank
-        }
-    }
-}
-
 /// Queues the parts in the window at the start of `view`, which is at `base` of the text, `length`
 /// bytes before the end of the stretch; answers where they end.
 #[inline(always)]
@@ -232,20 +211,6 @@ fn queue_window(
         0 => base,
         cuts => batch.push_window(view, cuts, base),
     }
-}
-
-/// Symbols of a part that is as short as most of them.
-#[inline(always)]
-fn merge_short<const LANES: usize>(
-    pairs: &PairTable,
-    symbols: &[Symbol],
-    out: &mut Vec<u32>,
-) -> u32 {
-    let ids = symbols.iter().map(|symbol| symbol.id);
-    let mut short = Short::<LANES>::new(ids, |left, right, _| pairs.rank(left, right));
-    let last = short.merge(pairs);
-    short.for_each(|id, _| out.push(id));
-    last
 }
 
 /// What the normalizer would have made of it.

@@ -14,8 +14,8 @@
 
 use super::longest_token::Longest;
 use super::premerge::Windows;
-use crate::model::bpe::byte_text::ByteUnits;
 use crate::model::bpe::cache::vocabulary::Known;
+use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::merger::{Merger, SHORT};
 use crate::model::bpe::merge::pairs::PairTable;
 
@@ -25,7 +25,7 @@ const MOST_WORK: usize = 64;
 
 /// Working memory.
 #[derive(Debug, Default)]
-pub struct Row {
+pub struct Backtrack {
     /// Tokens, and where they start.
     tokens: Vec<(u32, u32)>,
     /// A bit for each place that leads nowhere.
@@ -33,6 +33,13 @@ pub struct Row {
     /// Tokens to take apart.
     parts: Vec<u32>,
     windows: Windows,
+}
+
+/// Working memory of pieces of any length.
+#[derive(Debug, Default)]
+pub struct PieceMerger {
+    pub merger: Merger,
+    backtrack: Backtrack,
 }
 
 /// What a piece is merged with.
@@ -47,26 +54,25 @@ pub struct Tables<'a> {
 impl Tables<'_> {
     /// Appends the ids of a piece of any length.
     #[inline]
-    pub fn merge(self, merger: &mut Merger, piece: &[u8], out: &mut Vec<u32>) {
+    pub fn merge(self, merger: &mut PieceMerger, piece: &[u8], out: &mut Vec<u32>) {
         if piece.len() <= SHORT || !self.by_longest(merger, piece, out) {
-            self.bytes.merge(self.pairs, merger, piece, out);
+            self.bytes.merge(self.pairs, &mut merger.merger, piece, out);
         }
     }
 
     /// Says whether it could.
-    fn by_longest(self, merger: &mut Merger, piece: &[u8], out: &mut Vec<u32>) -> bool {
+    fn by_longest(self, merger: &mut PieceMerger, piece: &[u8], out: &mut Vec<u32>) -> bool {
         let Some(longest) = self.longest else { return false };
-        let mut row = std::mem::take(&mut merger.row);
-        let done = row.fill(self, longest, merger, piece, MOST_WORK);
+        let PieceMerger { merger, backtrack } = merger;
+        let done = backtrack.fill(self, longest, merger, piece, MOST_WORK);
         if done {
-            out.extend(row.tokens.iter().map(|token| token.0));
+            out.extend(backtrack.tokens.iter().map(|token| token.0));
         }
-        merger.row = row;
         done
     }
 }
 
-impl Row {
+impl Backtrack {
     /// Says whether it could.
     fn fill(
         &mut self,
@@ -174,7 +180,7 @@ mod tests {
     #[test]
     fn taking_the_longest_is_merging() {
         let mut random = Random::new(41);
-        let mut merger = Merger::default();
+        let mut merger = PieceMerger::default();
         let (mut served, mut out_of_order, mut back, mut ahead) = (0, 0, 0, 0);
         for round in 0..3000 {
             let letters = 1 + random.below(4);
@@ -190,11 +196,11 @@ mod tests {
                 let piece: Vec<u8> =
                     (0..length).map(|_| b'a' + random.below(letters) as u8).collect();
                 let (mut expected, mut got) = (Vec::new(), vec![7]);
-                tables.bytes.merge(tables.pairs, &mut merger, &piece, &mut expected);
+                tables.bytes.merge(tables.pairs, &mut merger.merger, &piece, &mut expected);
                 assert!(tables.by_longest(&mut merger, &piece, &mut got));
                 assert_eq!(got[1..], expected, "{:?}", String::from_utf8_lossy(&piece));
-                ahead += usize::from(merger.row.windows.are_used());
-                back += merger.row.dead.iter().map(|word| word.count_ones()).sum::<u32>();
+                ahead += usize::from(merger.backtrack.windows.are_used());
+                back += merger.backtrack.dead.iter().map(|word| word.count_ones()).sum::<u32>();
             }
         }
         assert!(served > 1500 && out_of_order > 100 && back > 10_000 && ahead > 100, "{ahead}");
@@ -204,7 +210,7 @@ mod tests {
     #[test]
     fn taking_the_longest_is_merging_one_by_one() {
         let mut random = Random::new(42);
-        let mut merger = Merger::default();
+        let mut merger = PieceMerger::default();
         let mut vocab = bytes_alone();
         // Runs, as real vocabularies have them: also longer than a key.
         let (mut merges, mut known) = (Vec::new(), vec![u32::from(b'a')]);
@@ -246,7 +252,7 @@ mod tests {
                 continue;
             };
             let piece: Vec<u8> = (0..300).map(|_| b'a' + random.below(2) as u8).collect();
-            let mut row = Row::default();
+            let mut row = Backtrack::default();
             let longest = tables.longest.unwrap();
             assert!(!row.fill(tables, longest, &mut merger, &piece, 0));
             match row.fill(tables, longest, &mut merger, &piece, 1) {

@@ -8,9 +8,9 @@
 use super::backtrack::Tables;
 use super::long_tokens::Far;
 use crate::definition::Merge;
-use crate::model::bpe::byte_text::ByteUnits;
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::model::bpe::cache::vocabulary::Known;
+use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::merger::Merger;
 use crate::model::bpe::merge::pairs::{PairTable, NONE};
 

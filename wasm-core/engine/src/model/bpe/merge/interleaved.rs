@@ -5,9 +5,9 @@
 //! of it, and only then the first answer is looked at. Each piece is two rows of numbers and a word of
 //! bits that says which symbols are left.
 
+use super::byte_units::ByteUnits;
 use super::merger::{in_order, lane_of, rank_of};
 use super::pairs::{Asked, Packed, NONE};
-use crate::model::bpe::byte_text::ByteUnits;
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::simd::lane16::lowest;
 

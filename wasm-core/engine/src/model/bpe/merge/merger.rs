@@ -6,7 +6,7 @@
 
 use super::pairs::{PairTable, NONE};
 use super::queue::MergeQueue;
-use crate::model::bpe::long::backtrack::Row;
+use super::symbols::Symbol;
 use crate::simd::lane16::lowest;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,8 +36,6 @@ pub struct Merger {
     current: u32,
     /// What came up with a rank that is not behind the current one.
     late: BinaryHeap<Reverse<(u32, u32)>>,
-    /// Of those pieces that are not merged.
-    pub row: Row,
 }
 
 impl Merger {
@@ -191,6 +189,41 @@ fn set(values: &mut [u32], at: usize, value: u32) {
     if let Some(place) = values.get_mut(at) {
         *place = value;
     }
+}
+
+/// Appends the ids of some symbols; answers the rank of the last merge.
+#[inline(always)]
+pub fn merge_symbols(
+    pairs: &PairTable,
+    merger: &mut Merger,
+    symbols: &[Symbol],
+    out: &mut Vec<u32>,
+) -> u32 {
+    match symbols.len() {
+        0..16 if fits_short(pairs) => merge_short::<16>(pairs, symbols, out),
+        16..32 if fits_short(pairs) => merge_short::<32>(pairs, symbols, out),
+        _ => {
+            merger.ids.clear();
+            merger.ids.extend(symbols.iter().map(|symbol| symbol.id));
+            merger.run(pairs);
+            out.extend_from_slice(&merger.ids);
+            merger.last_rank
+        }
+    }
+}
+
+/// Symbols of a part that is as short as most of them.
+#[inline(always)]
+fn merge_short<const LANES: usize>(
+    pairs: &PairTable,
+    symbols: &[Symbol],
+    out: &mut Vec<u32>,
+) -> u32 {
+    let ids = symbols.iter().map(|symbol| symbol.id);
+    let mut short = Short::<LANES>::new(ids, |left, right, _| pairs.rank(left, right));
+    let last = short.merge(pairs);
+    short.for_each(|id, _| out.push(id));
+    last
 }
 
 /// What a merge has changed: a new symbol, its neighbours ([`NONE`] where the piece ends), and the

@@ -8,6 +8,9 @@ use crate::vocab::Vocab;
 
 const NONE: u32 = u32::MAX;
 
+/// The blank: what SentencePiece writes for a space.
+pub const BLANK: char = '▁';
+
 #[derive(Debug)]
 pub struct Units {
     /// Ids of the characters of the basic plane; astral ones are looked up.

@@ -30,7 +30,7 @@
 
 use super::char_borders::{prefixes, suffixes, Side, Sides};
 use crate::definition::Merge;
-use crate::model::bpe::byte_text::ByteUnits;
+use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::pairs::{PairTable, NONE};
 use crate::vocab::Vocab;
 use std::collections::{HashMap, HashSet};

@@ -5,4 +5,5 @@
 
 pub mod char_atoms;
 pub mod char_borders;
+pub mod code_points;
 pub mod segments;

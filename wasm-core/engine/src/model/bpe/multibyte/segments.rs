@@ -6,8 +6,9 @@
 //! cache of their own, small enough for a near cache of the processor.
 
 use super::char_atoms::{Atom, CharAtoms};
+use super::code_points::decode;
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
-use crate::model::bpe::long::backtrack::Tables;
+use crate::model::bpe::long::backtrack::{PieceMerger, Tables};
 use crate::model::bpe::merge::merger::{fits_short, Merger, Short};
 use crate::model::bpe::merge::pairs::{PairTable, NONE};
 use crate::simd::lane16::Wide;
@@ -84,7 +85,7 @@ impl Segments {
     pub fn encode(
         &mut self,
         model: Model<'_>,
-        merger: &mut Merger,
+        merger: &mut PieceMerger,
         text: &[u8],
         piece: Range<usize>,
         out: &mut Vec<u32>,
@@ -249,7 +250,7 @@ impl Segments {
     fn encode_new(
         &mut self,
         model: Model<'_>,
-        merger: &mut Merger,
+        merger: &mut PieceMerger,
         text: &[u8],
         segment: Segment,
         key: Option<Key>,
@@ -273,7 +274,7 @@ impl Segments {
     fn merge(
         &self,
         model: Model<'_>,
-        merger: &mut Merger,
+        merger: &mut PieceMerger,
         text: &[u8],
         segment: Segment,
         marks: Marks,
@@ -287,7 +288,7 @@ impl Segments {
             return;
         }
         let ids = self.ids.get(first..last).unwrap_or_default();
-        merge_atoms(model.tables.pairs, merger, ids, out);
+        merge_atoms(model.tables.pairs, &mut merger.merger, ids, out);
     }
 }
 
@@ -316,34 +317,6 @@ fn merge_atoms(pairs: &PairTable, merger: &mut Merger, ids: &[u32], out: &mut Ve
             out.extend_from_slice(&merger.ids);
         }
     }
-}
-
-/// The character at some place, as its code point and its length.
-#[inline(always)]
-pub fn decode(text: &[u8], at: usize) -> (u32, usize) {
-    decode_four(match text.get(at..).and_then(<[u8]>::first_chunk::<4>) {
-        Some(bytes) => *bytes,
-        None => near_the_end(text, at).to_le_bytes(),
-    })
-}
-
-/// The character that four bytes begin with.
-#[inline(always)]
-pub fn decode_four(bytes: [u8; 4]) -> (u32, usize) {
-    let bytes = u32::from_le_bytes(bytes);
-    let tail = |n: u32| bytes >> (8 * n) & 0x3F;
-    match bytes as u8 {
-        0..0x80 => (bytes & 0x7F, 1),
-        0x80..0xE0 => ((bytes & 0x1F) << 6 | tail(1), 2),
-        0xE0..0xF0 => ((bytes & 0x0F) << 12 | tail(1) << 6 | tail(2), 3),
-        _ => ((bytes & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4),
-    }
-}
-
-#[cold]
-fn near_the_end(text: &[u8], at: usize) -> u32 {
-    let rest = text.get(at..).unwrap_or_default();
-    rest.iter().take(4).rev().fold(0, |bytes, &byte| bytes << 8 | u32::from(byte))
 }
 
 #[cfg(test)]
