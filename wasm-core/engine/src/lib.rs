@@ -5,7 +5,6 @@
 //! through `added` tokens, `normalize`, `split`, `model` and `post`; ids come back through `decode`.
 
 pub mod added;
-pub mod control;
 pub mod cuts;
 pub mod decode;
 pub mod definition;
@@ -13,13 +12,10 @@ pub mod encoding;
 pub mod error;
 pub mod fingerprint;
 pub mod formats;
-pub mod guard;
-pub mod llama;
 pub mod model;
 pub mod normalize;
 #[cfg(test)]
 mod oracle;
-pub mod partition;
 pub mod post;
 mod saved;
 pub mod simd;

@@ -1,11 +1,11 @@
 //! The models: their vocabularies by id, and what orders their choices.
 
 use super::canonical::Canonical;
+use crate::definition::llama::{LlamaModel, LlamaUnigram, Ranking, TextMerges, Unknown, Whole};
 use crate::definition::{
     Bpe, Greedy, Merge, Model, PieceAlgorithm, PieceKind, SentencePiece, Unigram, WordLevel,
     WordPiece,
 };
-use crate::llama::{LlamaModel, LlamaUnigram, Ranking, TextMerges, Unknown, Whole};
 use crate::vocab::Vocab;
 
 pub fn model(out: &mut Canonical, model: &Model) {

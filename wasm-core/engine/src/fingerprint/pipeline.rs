@@ -1,11 +1,11 @@
 //! The steps before the model, and those of the decoder.
 
 use super::canonical::Canonical;
+use crate::definition::llama::{LlamaNormalizer, LlamaSplit, UnigramNormalizer};
 use crate::definition::{
     Decoder, Normalizer, Pattern, PreTokenizer, PrependScheme, SentencePieceDecoder,
     SentencePieceNormalizer, SplitBehavior,
 };
-use crate::llama::{LlamaNormalizer, LlamaSplit, UnigramNormalizer};
 
 pub fn normalizer(out: &mut Canonical, step: &Normalizer) {
     match step {

@@ -11,8 +11,8 @@ pub mod word_piece;
 
 use crate::cuts::Because;
 use crate::definition;
+use crate::definition::llama::LlamaModel;
 use crate::error::{Error, Result};
-use crate::llama::LlamaModel;
 use crate::vocab::Vocab;
 use bpe::{Bpe, BpeScratch, Reading};
 use greedy::Greedy;

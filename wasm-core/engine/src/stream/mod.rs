@@ -8,7 +8,7 @@
 pub mod tests;
 
 use crate::decode::machine::Machines;
-use crate::decode::stage::append;
+use crate::decode::output::stage::append;
 use crate::decode::table::TokenTable;
 use crate::decode::token_bytes::TokenBytesMachine;
 use crate::decode::{ByteRuns, Utf8};

@@ -7,9 +7,9 @@
 
 use super::trace::Piece;
 use super::{FullEncoding, Scratch, Tokenizer, Wanted, Workspace};
+use crate::added::guard::{Guard, IdSet, Untrusted};
 use crate::added::Segment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::{Guard, IdSet, Untrusted};
 use crate::model::Token;
 use crate::text::AlignedText;
 use std::borrow::Cow;

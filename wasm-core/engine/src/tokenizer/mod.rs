@@ -19,6 +19,7 @@ mod guarded_tests;
 #[cfg(test)]
 mod tests;
 
+use crate::added::guard::IdSet;
 use crate::added::AddedTokens;
 use crate::cuts::Search;
 use crate::decode::table::TokenTable;
@@ -27,7 +28,6 @@ use crate::definition::{Definition, PreTokenizer, PrependScheme};
 use crate::error::{Error, Result};
 use crate::formats;
 use crate::formats::Options;
-use crate::guard::IdSet;
 use crate::model::bpe::Reading;
 use crate::model::{Model, ModelScratch};
 use crate::normalize::Normalizers;
@@ -67,7 +67,7 @@ pub struct Tokenizer {
     /// Tells scratches of different tokenizers apart.
     serial: u32,
     added: AddedTokens,
-    /// What untrusted text may not become; see [`crate::control`].
+    /// What untrusted text may not become; see [`crate::definition::control`].
     control: IdSet,
     /// What stands for text that the model does not know; no attack, even where it is special.
     unk: Option<u32>,

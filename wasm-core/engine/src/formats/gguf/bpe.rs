@@ -7,11 +7,11 @@ use super::pieces::{self, Spelling};
 use super::pre::Pre;
 use super::tokens::byte_of;
 use super::{finish, special, template, unsupported, File};
+use crate::definition::llama::{LlamaModel, LlamaNormalizer, Ranking, TextMerges, Unknown, Whole};
 use crate::definition::{
     Bpe, Decoder, Definition, Merge, Model, Normalizer, Pattern, PreTokenizer,
 };
 use crate::error::{Error, Result};
-use crate::llama::{LlamaModel, LlamaNormalizer, Ranking, TextMerges, Unknown, Whole};
 use crate::model::llama::Texts;
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::vocab::Vocab;

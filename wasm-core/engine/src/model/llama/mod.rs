@@ -11,8 +11,8 @@ pub use unigram::Unigram;
 pub use word_piece::WordPiece;
 
 use super::Token;
+use crate::definition::llama::LlamaModel;
 use crate::error::{Error, Result};
-use crate::llama::LlamaModel;
 use crate::vocab::Vocab;
 
 #[derive(Debug)]

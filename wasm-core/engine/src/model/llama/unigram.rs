@@ -1,6 +1,6 @@
 //! The most probable sequence of tokens, character by character from the left.
 
-use crate::llama::LlamaUnigram;
+use crate::definition::llama::LlamaUnigram;
 use crate::model::trie::Trie;
 use crate::model::Token;
 use crate::vocab::Vocab;

@@ -1,7 +1,7 @@
 //! `BPEDecoder`: the mark at the end of a word becomes a space, and in the last token nothing.
 
-use super::machine::Parts;
-use super::stage::{append, append_replaced};
+use crate::decode::output::stage::Parts;
+use crate::decode::output::stage::{append, append_replaced};
 use crate::error::Result;
 use crate::saved::{put_bytes, Reader};
 

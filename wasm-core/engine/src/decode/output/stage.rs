@@ -7,12 +7,18 @@ use crate::saved::Reader;
 /// something longer, and again, and again.
 const MAX_TEXT: usize = 1 << 28;
 
+/// Where a machine hands parts on to; the flag says that the token ends with the part.
+pub type Parts<'a> = dyn FnMut(&str, bool) -> Result<()> + 'a;
+
+/// Where the text goes that a chain gives.
+pub type Text<'a> = dyn FnMut(&str) -> Result<()> + 'a;
+
 /// Where a step hands its tokens on to.
 pub type Sink<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
 /// One step of a decoder chain that wants to see whole tokens: tokens in, tokens out, in order.
 /// Feeding it the tokens one by one and then finishing it gives what the reference gives for the
-/// whole list. A step that can do with parts of a token is a [`Machine`](super::machine::Machine)
+/// whole list. A step that can do with parts of a token is a [`Machine`](crate::decode::machine::Machine)
 /// of its own; this trait is what it takes to add one that can not.
 pub trait Stage {
     fn push(&mut self, token: &str, out: &mut Sink<'_>) -> Result<()>;

@@ -1,8 +1,8 @@
 //! `Metaspace`: a mark stands for a space. In the first token it stands for the space that encoding
 //! put before the text, so there every mark is dropped, inner ones too.
 
-use super::machine::Parts;
-use super::stage::append_char_replaced;
+use crate::decode::output::stage::append_char_replaced;
+use crate::decode::output::stage::Parts;
 use crate::definition::PrependScheme;
 use crate::error::Result;
 use crate::saved::Reader;

@@ -1,7 +1,7 @@
 //! The machines, one token at a time and through saved states, against the oracle.
 
-use super::tests::{any_decoder, compile, Random, TOKENS};
-use super::*;
+use super::{any_decoder, compile, Random, TOKENS};
+use crate::decode::*;
 use crate::oracle;
 use crate::saved::Reader;
 

@@ -1,8 +1,8 @@
 //! `ByteLevel`: tokens spelled in 256 printable characters, one for each byte.
 
-use super::machine::Parts;
-use super::stage::append;
-use super::utf8::Utf8;
+use crate::decode::output::stage::append;
+use crate::decode::output::stage::Parts;
+use crate::decode::output::utf8::Utf8;
 use crate::error::Result;
 use crate::saved::{put_bytes, Reader};
 

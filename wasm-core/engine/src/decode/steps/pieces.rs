@@ -1,9 +1,9 @@
 //! SentencePiece's own decoding: `▁` is a space, except where the normalizer put it at the start;
 //! bytes that are no UTF-8 become U+FFFD one by one, and only those.
 
-use super::byte_fallback::REPLACEMENT;
-use super::stage::{append_char_replaced, Sink, Stage};
-use super::utf8::may_go_on;
+use crate::decode::output::stage::{append_char_replaced, Sink, Stage};
+use crate::decode::output::utf8::may_go_on;
+use crate::decode::output::utf8::REPLACEMENT;
 use crate::definition::SentencePieceDecoder;
 use crate::error::Result;
 use crate::normalize::SentencePiece as Normalizer;
@@ -95,7 +95,7 @@ impl<'a> PiecesStage<'a> {
         }
         self.started = true;
         match self.pieces.denormalizer {
-            Some(_) => super::append(&mut self.text, text),
+            Some(_) => crate::decode::output::stage::append(&mut self.text, text),
             None => out(text),
         }
     }

@@ -1,7 +1,7 @@
 //! A step that wants whole tokens, fed with parts.
 
-use super::machine::Parts;
-use super::stage::{append, Stage};
+use crate::decode::output::stage::Parts;
+use crate::decode::output::stage::{append, Stage};
 use crate::error::Result;
 use crate::saved::{put_bytes, Reader};
 use std::fmt;

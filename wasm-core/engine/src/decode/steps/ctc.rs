@@ -1,8 +1,8 @@
 //! `CTC`: a model of speech says a token again for as long as it is heard, and a padding token in
 //! between. Repeated tokens count once, padding is dropped, what is left of nothing vanishes.
 
-use super::stage::{append_replaced, Sink, Stage};
 use super::word_piece::cleaned;
+use crate::decode::output::stage::{append_replaced, Sink, Stage};
 use crate::error::Result;
 use crate::saved::{put_bytes, Reader};
 

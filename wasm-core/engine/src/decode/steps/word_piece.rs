@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::stage::{append, Sink, Stage};
+use crate::decode::output::stage::{append, Sink, Stage};
 use crate::error::Result;
 use crate::saved::Reader;
 

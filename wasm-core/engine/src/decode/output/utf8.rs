@@ -1,10 +1,11 @@
 //! Bytes to text while they come: a character goes out when its last byte is there, U+FFFD for each
 //! maximal part that is no UTF-8 as soon as that is certain.
 
-use super::byte_fallback::REPLACEMENT;
-use super::machine::Text;
+use crate::decode::output::stage::Text;
 use crate::error::Result;
 use crate::saved::{damaged, put_bytes, Reader};
+
+pub const REPLACEMENT: &str = "\u{FFFD}";
 
 #[derive(Debug, Default)]
 pub struct Utf8 {

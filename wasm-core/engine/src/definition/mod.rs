@@ -5,10 +5,13 @@
 //! an empty list is "do nothing". A reader that meets something which has no place here answers
 //! [`Error::unsupported`](crate::error::Error::unsupported) with the place in the file.
 
+pub mod control;
+pub mod llama;
+
 use std::fmt;
 
-use crate::control::Control;
-use crate::llama::{LlamaModel, LlamaNormalizer, LlamaSplit, TokenBytes};
+use crate::definition::control::Control;
+use crate::definition::llama::{LlamaModel, LlamaNormalizer, LlamaSplit, TokenBytes};
 use crate::vocab::Vocab;
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! No decoder at all: the tokens are joined with one space.
 
-use super::machine::Parts;
+use crate::decode::output::stage::Parts;
 use crate::error::Result;
 use crate::saved::Reader;
 

@@ -1,12 +1,10 @@
 //! `ByteFallback`: tokens such as `<0xE4>` are bytes; a run of them is text if it is valid UTF-8
 //! as a whole, else one U+FFFD for each byte.
 
-use super::machine::Parts;
-use super::utf8::may_go_on;
+use crate::decode::output::stage::Parts;
+use crate::decode::output::utf8::{may_go_on, REPLACEMENT};
 use crate::error::Result;
 use crate::saved::{damaged, put_bytes, put_number, Reader};
-
-pub const REPLACEMENT: &str = "\u{FFFD}";
 
 /// The byte that a token spells. The reference's parser of numbers takes a sign as well, so
 /// `<0x+F>` is the byte 0F.

@@ -3,7 +3,7 @@
 //! The reference panics where the token is too short for that: nothing but the character, and
 //! fewer of it than `stop`, or fewer than both ends together want. Here nothing is left of it.
 
-use super::machine::Parts;
+use crate::decode::output::stage::Parts;
 use crate::error::Result;
 use crate::saved::{damaged, put_number, Reader};
 

@@ -1,10 +1,13 @@
 //! Named cases carry values of `tokenizers` 0.23.3, `decoders.Sequence([...]).decode([...])`; the
 //! random ones compare with the oracle.
 
+mod stream;
+
 use super::*;
 use crate::definition::{Blob, Pattern, SentencePieceDecoder, SentencePieceNormalizer};
 use crate::error::Error;
 use crate::oracle;
+use crate::text::FindMatches;
 use std::ops::Range;
 
 /// One or more spaces, as a stand-in for a compiled regex.

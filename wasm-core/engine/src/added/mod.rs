@@ -4,12 +4,15 @@
 //! normalisation. The reference's rules for what surrounds a match (`lstrip`, `rstrip`,
 //! `single_word`) are followed to the letter, also where they make two matches overlap.
 
+mod control;
+pub mod guard;
+mod partition;
 mod starts;
 
+use crate::added::partition::Partition;
 use crate::cuts::edges::Edges;
 use crate::definition::AddedToken;
 use crate::error::{Error, Result};
-use crate::partition::Partition;
 use crate::unicode::is_rust_word;
 use crate::vocab::Vocab;
 use aho_corasick::{AhoCorasick, Match, MatchKind, StartKind};

@@ -1,13 +1,15 @@
 //! `Replace`: every match in each token becomes the same text.
 
 use super::bpe::begun;
-use super::machine::Parts;
-use super::stage::{append, append_replaced, Sink, Stage};
-use super::CompileRegex;
+use crate::decode::output::stage::Parts;
+use crate::decode::output::stage::{append, append_replaced, Sink, Stage};
 use crate::definition::Pattern;
 use crate::error::Result;
 use crate::saved::{put_bytes, Reader};
 use crate::text::FindMatches;
+
+/// Makes a finder of a regular expression.
+pub type CompileRegex<'a> = dyn Fn(&str) -> Result<Box<dyn FindMatches>> + 'a;
 
 #[derive(Debug)]
 pub struct Replace {
