@@ -7,15 +7,16 @@
 mod blanks;
 mod cutting;
 mod decoding;
+pub mod fingerprint;
 mod fit;
 mod guarded;
 mod ids;
 mod info;
 mod policy;
+pub mod stop;
+pub mod stream;
 mod trace;
 
-#[cfg(test)]
-mod guarded_tests;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::decode::ByteRuns;
 use crate::oracle::random::Random;
 use crate::oracle::stop::{self as oracle, Stops};
-use crate::stream::tests::{all_decoders, any_ids, ids, llama, tokenizer};
+use crate::tokenizer::stream::tests::{all_decoders, any_ids, ids, llama, tokenizer};
 use crate::tokenizer::{Decoding, UnknownIds};
 use serde_json::{json, Value};
 

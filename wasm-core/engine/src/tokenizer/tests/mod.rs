@@ -1,3 +1,5 @@
+mod guarded;
+
 use super::*;
 use crate::definition::Side;
 use crate::oracle::random::Random;

@@ -16,6 +16,7 @@ mod tests;
 use crate::added::AddedTokens;
 use crate::definition::{AddedToken, Definition};
 use crate::error::Result;
+use crate::formats::{self, Options};
 use crate::normalize::Normalizers;
 use crate::tokenizer::compile;
 use canonical::Canonical;
@@ -36,6 +37,11 @@ pub struct Fingerprints {
 }
 
 impl Fingerprints {
+    /// Of a file of any format that is served.
+    pub fn of_file(bytes: &[u8], options: &Options) -> Result<Self> {
+        Self::of(&formats::read_with_config(bytes, options)?)
+    }
+
     pub fn of(definition: &Definition) -> Result<Self> {
         let added = effective_added_tokens(definition)?;
         Ok(Self {

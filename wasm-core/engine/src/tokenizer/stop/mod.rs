@@ -16,7 +16,7 @@ pub use plan::StopPlan;
 
 use crate::error::Result;
 use crate::saved::{damaged, put_number, Reader};
-use crate::stream::{Stream, StreamOptions};
+use crate::tokenizer::stream::{Stream, StreamOptions};
 use crate::tokenizer::Tokenizer;
 use matcher::Place;
 

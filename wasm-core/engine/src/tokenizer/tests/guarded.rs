@@ -1,6 +1,6 @@
-use super::*;
 use crate::error::ErrorKind;
 use crate::oracle::random::Random;
+use crate::tokenizer::*;
 use serde_json::{json, Value};
 use std::ops::Range;
 

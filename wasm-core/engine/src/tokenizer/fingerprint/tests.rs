@@ -1,5 +1,5 @@
 use super::*;
-use crate::formats::{self, Options};
+use crate::formats::Options;
 use serde_json::Value;
 
 fn of(file: &Value) -> Fingerprints {
@@ -7,7 +7,7 @@ fn of(file: &Value) -> Fingerprints {
 }
 
 fn of_text(file: &str) -> Fingerprints {
-    formats::fingerprint(file.as_bytes(), &Options::default()).unwrap()
+    Fingerprints::of_file(file.as_bytes(), &Options::default()).unwrap()
 }
 
 /// Everything that a tokenizer.json of this model can say, none of it at its default.
