@@ -16,7 +16,7 @@ pub mod multibyte;
 pub mod spaced;
 mod spaced_text;
 
-use super::Token;
+use super::token::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
 use cache::batch::Batch;

@@ -5,7 +5,7 @@
 
 use crate::definition::llama::{Ranking, TextMerges, Unknown, Whole};
 use crate::error::{Error, Result};
-use crate::model::Token;
+use crate::model::token::Token;
 use crate::vocab::Vocab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -12,7 +12,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use super::Token;
+use super::token::Token;
 use crate::definition::{PieceAlgorithm, SentencePiece as Definition};
 use crate::model::bpe::cache::key::Key;
 use crate::model::bpe::cache::pieces::PieceCache;
