@@ -40,7 +40,7 @@ pub struct Definition {
     pub roles: Vec<(&'static str, u32)>,
     /// Name and source of each chat template in the file; `default` is the unnamed one.
     pub chat_templates: Vec<(String, String)>,
-    /// What the reader assumed, in sentences for whoever loads the file.
+    /// What the reader assumed, in sentences for the person that loads the file.
     pub notes: Vec<String>,
     /// What stands beside the file and says which tokens untrusted text may not become.
     pub control: Control,
@@ -146,7 +146,7 @@ pub struct SentencePieceNormalizer {
     pub user_defined: Vec<String>,
 }
 
-/// Bytes that nobody wants to see in a log.
+/// Bytes that are left out of logs.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Blob(pub Vec<u8>);
 

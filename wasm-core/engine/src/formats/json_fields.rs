@@ -1,6 +1,6 @@
 //! The fields of a large JSON object, found by quotes and brackets alone.
 //!
-//! Whoever uses this parses every value that it is given: only then is known that it was JSON. The
+//! The caller has to parse every value that it is given: only then is known that it was JSON. The
 //! point is not to walk through tens of megabytes, byte by byte, only to see where they end.
 
 use crate::simd::block::{Block, WIDTH};

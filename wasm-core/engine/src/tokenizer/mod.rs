@@ -1,7 +1,7 @@
 //! A tokenizer: a definition turned into tables, and the two ways through them.
 //!
 //! `ids` is the fast way: nothing but ids. `trace` is the way of the reference, which also knows
-//! where each id came from; it serves the callers who ask for offsets, and it is the oracle of the
+//! where each id came from; it serves calls with offsets, and it is the oracle of the
 //! fast one. Both give the same ids for every text.
 
 mod blanks;
@@ -86,7 +86,7 @@ pub struct Tokenizer {
     summary: info::Summary,
 }
 
-/// How text becomes ids when nobody asks where they came from.
+/// How text becomes ids when offsets are not asked for.
 #[derive(Debug)]
 enum Route {
     /// One known pattern, then bytes.

@@ -18,8 +18,8 @@ pub type Sink<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
 /// One step of a decoder chain that wants to see whole tokens: tokens in, tokens out, in order.
 /// Feeding it the tokens one by one and then finishing it gives what the reference gives for the
-/// whole list. A step that can do with parts of a token is a [`Machine`](crate::decode::machine::Machine)
-/// of its own; this trait is what it takes to add one that can not.
+/// whole list. A step that can do with parts of a token is a machine of its own
+/// ([`crate::decode::machine`]); this trait is what it takes to add one that can not.
 pub trait Stage {
     fn push(&mut self, token: &str, out: &mut Sink<'_>) -> Result<()>;
 

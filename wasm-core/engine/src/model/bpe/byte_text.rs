@@ -27,10 +27,10 @@ impl Bpe {
         self.atoms.is_some()
     }
 
-    /// The ids of a piece without caches and whole characters; for those who compare.
+    /// The ids of a piece without caches and whole characters, for comparisons.
     pub fn merge_bytes(&self, piece: &[u8], out: &mut Vec<u32>) {
         let Some(bytes) = &self.bytes else { return };
-        match self.strays.id(Key::new(piece, 0, piece.len()), piece) {
+        match self.unreachable.id(Key::new(piece, 0, piece.len()), piece) {
             Some(id) => out.push(id),
             None => {
                 bytes.merge(&self.pairs, &mut Merger::default(), piece, out);
@@ -154,7 +154,7 @@ impl Bpe {
     /// The id of a piece that is known to be one token.
     #[inline]
     pub fn whole(&self, key: Key, piece: &[u8]) -> Option<u32> {
-        self.known.id(key, piece.len()).or_else(|| self.strays.id(key, piece))
+        self.known.id(key, piece.len()).or_else(|| self.unreachable.id(key, piece))
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Learned {
     pub seed: PieceCache,
     /// Tokens that merging their text does not lead to: a model that looks whole pieces up first
     /// finds them all the same.
-    pub strays: HashMap<Vec<u8>, u32>,
+    pub unreachable: HashMap<Vec<u8>, u32>,
     /// Short texts that are encoded as one token.
     pub known: Vec<(Key, u32)>,
     /// Whether every merge that is left can happen.
@@ -117,7 +117,7 @@ fn learn_texts(
             }
         }
         if ignore_merges && ids != [id] {
-            learned.strays.insert(piece.clone(), id);
+            learned.unreachable.insert(piece.clone(), id);
         }
         let key = Key::new(&piece, 0, piece.len());
         if piece.len() <= MAX_KEY && (ignore_merges || ids == [id]) {

@@ -42,7 +42,7 @@ pub struct Missed {
     /// The pieces that may be in the table of long ones, by their number, and their place there.
     far: [(u32, u32); PIECES],
     gone_far: usize,
-    /// Nobody reads it; without it the touching would be optimised away.
+    /// Never read; without it the touching would be optimised away.
     touched: (u32, Wide),
 }
 

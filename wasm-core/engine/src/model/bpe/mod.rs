@@ -1,10 +1,13 @@
 //! Byte-pair encoding by listed merges.
 //!
 //! Two ways lead to the same ids. The way of *characters* follows the reference step by step and
-//! serves every file: characters become symbols (`units`), symbols are merged (`merge`). The way of
-//! *bytes* is for byte-level vocabularies: it starts from the raw bytes, before they were spelled in
-//! the byte alphabet, and remembers pieces in a `cache`. Where a vocabulary of characters says that
-//! nothing joins two of them, the way of characters is taken part by part (`parts`), with the cache.
+//! serves every file: characters become symbols, and symbols are merged. The way of *bytes*
+//! (`byte_text`) is for byte-level vocabularies: it starts from the raw bytes, before they were
+//! spelled in the byte alphabet, and remembers pieces in a cache. Where a vocabulary of characters
+//! says that nothing joins two of them, the way of characters is taken part by part, with the cache
+//! (`spaced_text`).
+//!
+//! `README.md` beside this file defines the words, and says what each room has.
 
 pub mod byte_text;
 pub mod cache;
@@ -22,7 +25,7 @@ use crate::vocab::Vocab;
 use cache::batch::Batch;
 use cache::key::Key;
 use cache::pieces::PieceCache;
-use cache::unreachable::Strays;
+use cache::unreachable::Unreachable;
 use cache::vocabulary::Known;
 use learn::Learned;
 use long::backtrack::{PieceMerger, Tables};
@@ -61,7 +64,7 @@ pub struct Bpe {
     longest: Option<Longest>,
     /// `None` where all pieces are merged from bytes.
     atoms: Option<CharAtoms>,
-    strays: Strays,
+    unreachable: Unreachable,
     /// `None` where a piece has to be merged as a whole.
     joins: Option<Joins>,
     ignore_merges: bool,
@@ -103,7 +106,7 @@ impl Bpe {
         };
         let joins = if bytes.is_some() { None } else { Joins::new(&definition) };
         let Definition { vocab, mut merges, ignore_merges, .. } = definition;
-        let Learned { seed, mut strays, known, all_happen } = match &mut bytes {
+        let Learned { seed, mut unreachable, known, all_happen } = match &mut bytes {
             Some(bytes) => learn::learn(&vocab, &mut merges, &mut pairs, bytes, ignore_merges),
             None if joins.is_some() && reading == Reading::Spaced => {
                 learn::learn_spaced(&vocab, &mut merges, &mut pairs, &units)
@@ -112,8 +115,9 @@ impl Bpe {
             None => Learned { seed: PieceCache::none(), ..Learned::default() },
         };
         let known = Known::new(&known);
-        strays.retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
-        let strays = Strays::new(strays);
+        unreachable
+            .retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
+        let unreachable = Unreachable::new(unreachable);
         let longest = match &bytes {
             Some(bytes) if all_happen => Longest::new(&merges, &pairs, bytes, &known),
             _ => None,
@@ -132,7 +136,7 @@ impl Bpe {
             known,
             longest,
             atoms,
-            strays,
+            unreachable,
             joins,
             ignore_merges,
             seed,

@@ -1,5 +1,5 @@
-//! The way of parts: text of a vocabulary of characters, cut where nothing joins (see
-//! [`crate::model::bpe::spaced::joins`]), each part looked up in the cache and merged only if it is not there.
+//! The way of parts: text of a vocabulary of characters, cut where nothing joins
+//! ([`super::spaced`]). Each part is looked up in the cache and merged only if it is not there.
 
 use super::byte_text::padded;
 use super::misses::Missed;

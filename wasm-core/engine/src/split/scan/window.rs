@@ -126,7 +126,7 @@ fn settle<K: Kind>(window: &[u8; SIZE], ascii: Masks, wide: WideMasks) -> u64 {
 
     if K::CONTRACTIONS {
         let before = if K::CASED { letters << 1 } else { symbols };
-        // A letter follows, or who knows what.
+        // A letter follows, or something unknown.
         let open = ascii.quotes & valid & before & !((valid & !letters) >> 1);
         if open != 0 {
             let judged = quotes::judge::<K>(window, open, letters);

@@ -252,7 +252,7 @@ fn unknown_ids_are_left_out_refused_or_replaced() {
 
 /// What a normalizer inserts before the first character, the reference aligns to nothing, and the
 /// steps behind then edit only a part of the text: ids depend on alignments there, which the fast
-/// way has to know although nobody asks for offsets.
+/// way has to know although offsets are not asked for.
 #[test]
 fn insertions_before_the_first_character_give_the_same_ids_both_ways() {
     let inserting = [

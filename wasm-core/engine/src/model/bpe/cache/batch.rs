@@ -39,7 +39,7 @@ pub struct Batch {
     /// Where the others are.
     misses: [Miss; SIZE],
     missed: usize,
-    /// Nobody reads it; without it the touching would be optimised away.
+    /// Never read; without it the touching would be optimised away.
     touched: Wide,
 }
 

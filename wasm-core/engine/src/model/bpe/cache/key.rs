@@ -6,7 +6,7 @@ use crate::simd::lane16::Wide;
 pub const MAX_KEY: usize = 15;
 
 /// A piece of at most 15 bytes, padded with zeros, its length in the last byte: equal keys are
-/// equal pieces. Longer pieces have a key in common, which is nobody else's.
+/// equal pieces. All longer pieces share one key, which no short piece has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Key(Wide);
 

@@ -78,7 +78,7 @@ impl Table<'_> {
         answer
     }
 
-    /// Some bits of an entry, for whoever wants nothing but to have it near.
+    /// Some bits of an entry: reading them brings it into a near cache.
     #[inline(always)]
     pub fn touch(&self, slot: u32) -> Wide {
         self.entry(slot).key.bits()
@@ -188,7 +188,7 @@ impl PieceCache {
     }
 
     /// What is at home stays, and may be wanted again; a piece that comes for the first time is
-    /// put beside it. Unless who is at home belongs beside, and was driven out from there.
+    /// put beside it. Except where the piece at home belongs beside, and was driven out from there.
     fn put(&mut self, entry: ShortEntry) {
         let slot = slot(entry.key) as usize;
         let Some(Line(line)) = self.short.get_mut(slot >> 1) else { return };
@@ -206,7 +206,7 @@ impl PieceCache {
         self.long_at(long_slot(piece), piece)
     }
 
-    /// Some bits of an entry, for whoever wants nothing but to have it near.
+    /// Some bits of an entry: reading them brings it into a near cache.
     #[inline(always)]
     pub fn touch_long(&self, slot: u32) -> u32 {
         self.long.get(slot as usize).map_or(0, |entry| entry.len.into())
@@ -397,7 +397,7 @@ mod tests {
                 assert!(knows(&mut cache, first));
                 crowded += 1;
             }
-            // The place beside is its own: who was put there from elsewhere goes first.
+            // The place beside is its own: a piece that was put there from elsewhere goes first.
             if let Some(other) = right.first() {
                 remember(&mut cache, other);
                 assert!(knows(&mut cache, other) && knows(&mut cache, first));

@@ -3,15 +3,15 @@
 use super::key::Key;
 use std::collections::HashMap;
 
-/// Every piece that is merged is asked about, and nearly none is a stray: a bit says so of most.
+/// Every piece that is merged is asked about, and nearly none is one of these: a bit says so of most.
 #[derive(Debug, Default)]
-pub struct Strays {
+pub struct Unreachable {
     ids: HashMap<Vec<u8>, u32>,
     marks: Vec<u64>,
     shortest: usize,
 }
 
-impl Strays {
+impl Unreachable {
     pub fn new(ids: HashMap<Vec<u8>, u32>) -> Self {
         let mut marks = vec![0u64; if ids.is_empty() { 0 } else { words_for(ids.len()) }];
         for piece in ids.keys() {
@@ -61,11 +61,11 @@ mod tests {
                 (0..1 + random.below(20)).map(|_| b'a' + random.below(2) as u8).collect()
             };
             let ids: HashMap<Vec<u8>, u32> = (0..count).map(|id| (piece(), id)).collect();
-            let strays = Strays::new(ids.clone());
+            let unreachable = Unreachable::new(ids.clone());
             for _ in 0..5000 {
                 let piece = piece();
                 let key = Key::new(&piece, 0, piece.len());
-                assert_eq!(strays.id(key, &piece), ids.get(&piece).copied());
+                assert_eq!(unreachable.id(key, &piece), ids.get(&piece).copied());
             }
         }
     }

@@ -3,7 +3,7 @@
 //! A third of the pieces that the cache does not know are tokens: too many to start the cache with,
 //! and the longest way to go by merges, as every symbol of them merges. So they are looked up. Most
 //! pieces that come here are no tokens, and one load of four bytes says that: an id with some bits of
-//! the hash beside it. Nobody writes to the tables, so all clones of an instance share them.
+//! the hash beside it. The tables are never written to, so all clones of an instance share them.
 
 use super::key::{Key, MAX_KEY};
 use crate::simd::lane16::Wide;
@@ -72,7 +72,7 @@ impl Known {
         None
     }
 
-    /// Some bits of what [`Self::id`] looks at first, for whoever wants to have it near.
+    /// Some bits of what [`Self::id`] looks at first: reading them brings it into a near cache.
     #[inline(always)]
     pub fn touch_slot(&self, key: Key) -> u32 {
         self.slots.get(self.home(key.hash())).copied().unwrap_or_default()

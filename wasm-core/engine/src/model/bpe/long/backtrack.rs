@@ -13,7 +13,7 @@
 //! [`crate::model::bpe::learn`]). Other lists have no [`Longest`].
 
 use super::longest_token::Longest;
-use super::premerge::Windows;
+use super::premerge::Premerge;
 use crate::model::bpe::cache::vocabulary::Known;
 use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::merger::{Merger, SHORT};
@@ -32,7 +32,7 @@ pub struct Backtrack {
     dead: Vec<u64>,
     /// Tokens to take apart.
     parts: Vec<u32>,
-    windows: Windows,
+    premerge: Premerge,
 }
 
 /// Working memory of pieces of any length.
@@ -82,11 +82,11 @@ impl Backtrack {
         piece: &[u8],
         most_work: usize,
     ) -> bool {
-        let Self { tokens, dead, parts, windows } = self;
+        let Self { tokens, dead, parts, premerge } = self;
         tokens.clear();
         dead.clear();
         dead.resize(piece.len() / 64 + 1, 0);
-        windows.clear();
+        premerge.clear();
         let (mut at, mut below, mut work, mut last_dead) = (0, usize::MAX, 0, 0);
         while at < piece.len() && work <= most_work.saturating_mul(piece.len()) {
             let rest = piece.get(at..).unwrap_or_default();
@@ -104,11 +104,11 @@ impl Backtrack {
                 })
             };
             if below == usize::MAX {
-                windows.look_ahead(tables, piece, at, tokens.len());
-                if let Some((id, end)) = windows.token(at).filter(|token| token.1 > last_dead) {
+                premerge.look_ahead(tables, piece, at, tokens.len());
+                if let Some((id, end)) = premerge.token(at).filter(|token| token.1 > last_dead) {
                     if may_follow(id, end - at) {
                         let push = |id, start| tokens.push((id, start as u32));
-                        at = windows.tokens(at, push).unwrap_or(at);
+                        at = premerge.tokens(at, push).unwrap_or(at);
                         continue;
                     }
                 }
@@ -126,7 +126,7 @@ impl Backtrack {
                     last_dead = last_dead.max(at);
                     let Some((_, start)) = tokens.pop() else { return false };
                     // Of tokens that parts had, longer ones were not tried before.
-                    below = if windows.are_used() { usize::MAX } else { at - start as usize };
+                    below = if premerge.are_used() { usize::MAX } else { at - start as usize };
                     at = start as usize;
                 }
             }
@@ -199,7 +199,7 @@ mod tests {
                 tables.bytes.merge(tables.pairs, &mut merger.merger, &piece, &mut expected);
                 assert!(tables.by_longest(&mut merger, &piece, &mut got));
                 assert_eq!(got[1..], expected, "{:?}", String::from_utf8_lossy(&piece));
-                ahead += usize::from(merger.backtrack.windows.are_used());
+                ahead += usize::from(merger.backtrack.premerge.are_used());
                 back += merger.backtrack.dead.iter().map(|word| word.count_ones()).sum::<u32>();
             }
         }

@@ -22,7 +22,7 @@ struct Token {
 }
 
 #[derive(Debug, Default)]
-pub struct Far {
+pub struct LongTokens {
     /// The place of the first one of those that begin alike.
     slots: Vec<u32>,
     shift: u32,
@@ -31,7 +31,7 @@ pub struct Far {
     texts: Vec<u8>,
 }
 
-impl Far {
+impl LongTokens {
     /// Each has more than [`MAX_KEY`] bytes.
     pub fn add(&mut self, text: &[u8], id: u32) {
         let (start, length) = (self.texts.len() as u32, text.len() as u32);
@@ -139,11 +139,11 @@ mod tests {
             };
             let texts: BTreeSet<Vec<u8>> =
                 (0..round).map(|_| text(MAX_KEY + 1, MAX_KEY + 60)).collect();
-            let mut far = Far::default();
+            let mut long = LongTokens::default();
             for (text, id) in texts.iter().zip(0..) {
-                far.add(text, id);
+                long.add(text, id);
             }
-            let settled = far.settle().is_some();
+            let settled = long.settle().is_some();
             let alike = |text: &[u8]| texts.iter().filter(|one| one[..15] == text[..15]).count();
             let most_alike = texts.iter().map(|text| alike(text)).max().unwrap_or_default();
             assert_eq!(settled, most_alike <= MOST_ALIKE);
@@ -155,7 +155,7 @@ mod tests {
                 let most = rest.len().min(20 + rest.len() % 60);
                 let odd = rest.len() % 5;
                 let mut taken = |id: u32, _: usize| id as usize % 5 != odd;
-                let got = far.longest(&rest, most, &mut taken);
+                let got = long.longest(&rest, most, &mut taken);
                 let all = (0..).zip(&texts).map(|(id, text)| (id, text.len()));
                 let fitting = all
                     .zip(&texts)
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn none_is_found_where_there_are_none() {
-        let mut far = Far::default();
-        assert_eq!(far.longest(&[b'a'; 40], 40, |_, _| true), None);
-        assert!(far.settle().is_some());
-        assert_eq!(far.longest(&[b'a'; 40], 40, |_, _| true), None);
+        let mut long = LongTokens::default();
+        assert_eq!(long.longest(&[b'a'; 40], 40, |_, _| true), None);
+        assert!(long.settle().is_some());
+        assert_eq!(long.longest(&[b'a'; 40], 40, |_, _| true), None);
     }
 }

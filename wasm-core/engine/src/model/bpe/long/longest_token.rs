@@ -1,4 +1,4 @@
-//! The tokens of a byte-level vocabulary, for who takes the longest one that fits (see [`super::backtrack`]).
+//! The tokens of a byte-level vocabulary, to find the longest one that fits ([`super::backtrack`]).
 //!
 //! What begins a text is found by its first bytes, which say how long the tokens are that begin so. What
 //! two tokens in a row would become is found by undoing merges: that needs ranks that grow from the
@@ -6,7 +6,7 @@
 //! be merged.
 
 use super::backtrack::Tables;
-use super::long_tokens::Far;
+use super::long_tokens::LongTokens;
 use crate::definition::Merge;
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::model::bpe::cache::vocabulary::Known;
@@ -50,7 +50,7 @@ pub struct Longest {
     threes: Vec<u64>,
     /// By hash of the first bytes: bit n says that a token of n bytes begins so.
     lengths: Vec<u16>,
-    far: Far,
+    long: LongTokens,
 }
 
 impl Longest {
@@ -70,7 +70,7 @@ impl Longest {
             made: vec![NOT_MADE; bound],
             threes: vec![0; 1 << (THREE_BITS - 6)],
             lengths: vec![0; 1 << PREFIX_BITS],
-            far: Far::default(),
+            long: LongTokens::default(),
         };
         // The bytes of each token, one behind the other, and where they are.
         let (mut texts, mut places) = (Vec::new(), vec![(0u32, 0u32); bound]);
@@ -112,7 +112,7 @@ impl Longest {
         if !left_over.is_empty() {
             return None;
         }
-        longest.far.settle()?;
+        longest.long.settle()?;
         Some(longest)
     }
 
@@ -142,7 +142,7 @@ impl Longest {
             }
             (_, Some(prefix)) => {
                 *self.lengths.get_mut(place_of(prefix))? |= FAR;
-                self.far.add(text, id);
+                self.long.add(text, id);
             }
             _ => {}
         }
@@ -163,7 +163,7 @@ impl Longest {
         if let (Some(prefix), true) = (rest.first_chunk(), most >= PREFIX) {
             let mut lengths = self.lengths.get(place_of(prefix)).copied().unwrap_or_default();
             if lengths & FAR != 0 && most > MAX_KEY {
-                let found = self.far.longest(rest, most, &mut may_follow);
+                let found = self.long.longest(rest, most, &mut may_follow);
                 if found.is_some() {
                     return found;
                 }

@@ -1,9 +1,9 @@
 //! Parts of a long piece, merged as if each of them were a piece.
 //!
 //! What a part becomes is mostly also what the piece becomes there, but for a token or two at the
-//! ends. And parts can be merged in turns (see [`crate::model::bpe::merge::interleaved`]), while one row of tokens waits for
-//! each table that it looks into. So a row ([`super::backtrack`]) asks here first: tokens of one part stay
-//! apart, and only where parts meet has that to be asked.
+//! ends. And parts can be merged in turns ([`crate::model::bpe::merge::interleaved`]), while one row
+//! of tokens waits for each table that it looks into. So a row ([`super::backtrack`]) first takes
+//! tokens from here: those of one part stay apart, and only where parts meet is that checked.
 //!
 //! Where tokens are long, as in runs of one letter, finding the longest is quicker. So the row goes a
 //! little way by itself, and its tokens are counted, before parts are merged.
@@ -25,7 +25,7 @@ const LEAST: usize = 8 * LongGroup::LONGEST;
 const CHOICE: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct Windows {
+pub struct Premerge {
     group: Option<Box<LongGroup>>,
     /// Where each part starts, and the last one ends.
     starts: Vec<usize>,
@@ -37,7 +37,7 @@ pub struct Windows {
     counted: (usize, usize),
 }
 
-impl Windows {
+impl Premerge {
     /// For a new piece.
     pub fn clear(&mut self) {
         self.starts.clear();
@@ -174,31 +174,31 @@ mod tests {
             let tables = bpe.tables().unwrap();
             let length = WALK + LEAST + random.below(5000);
             let piece: Vec<u8> = (0..length).map(|_| b'a' + random.below(7) as u8).collect();
-            let mut windows = Windows::default();
-            windows.clear();
+            let mut premerge = Premerge::default();
+            premerge.clear();
             let at = random.below(length - LEAST);
-            windows.look_ahead(tables, &piece, at, if at < WALK { at } else { at / LONG });
-            assert!(!windows.are_used());
+            premerge.look_ahead(tables, &piece, at, if at < WALK { at } else { at / LONG });
+            assert!(!premerge.are_used());
             not_worth_it += usize::from(at >= WALK);
-            windows.clear();
-            windows.look_ahead(tables, &piece, WALK, WALK / LONG + 1);
-            assert!(windows.are_used() && windows.next <= length);
-            assert_eq!((windows.starts[0], windows.token(WALK - 1)), (WALK, None));
-            assert_eq!(windows.token(windows.next), None);
+            premerge.clear();
+            premerge.look_ahead(tables, &piece, WALK, WALK / LONG + 1);
+            assert!(premerge.are_used() && premerge.next <= length);
+            assert_eq!((premerge.starts[0], premerge.token(WALK - 1)), (WALK, None));
+            assert_eq!(premerge.token(premerge.next), None);
             for _ in 0..100 {
-                let part = random.below(windows.starts.len() - 1);
-                let (start, end) = (windows.starts[part], windows.starts[part + 1]);
+                let part = random.below(premerge.starts.len() - 1);
+                let (start, end) = (premerge.starts[part], premerge.starts[part + 1]);
                 assert!((1..=LongGroup::LONGEST).contains(&(end - start)));
                 let mut expected = Vec::new();
                 tables.bytes.merge(tables.pairs, &mut merger, &piece[start..end], &mut expected);
                 let (mut at, mut got) = (start, Vec::new());
                 while at < end {
-                    let (id, to) = windows.token(at).unwrap();
+                    let (id, to) = premerge.token(at).unwrap();
                     let mut rest = Vec::new();
-                    assert_eq!(windows.tokens(at, |id, at| rest.push((id, at))), Some(end));
+                    assert_eq!(premerge.tokens(at, |id, at| rest.push((id, at))), Some(end));
                     assert_eq!(rest[0], (id, at));
                     assert!(rest.get(1).is_none_or(|token| token.1 == to));
-                    assert!((at + 1..to).all(|inside| windows.token(inside).is_none()));
+                    assert!((at + 1..to).all(|inside| premerge.token(inside).is_none()));
                     got.push(id);
                     at = to;
                 }

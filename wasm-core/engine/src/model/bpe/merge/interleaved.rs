@@ -70,7 +70,7 @@ pub struct Group<const SYMBOLS: usize> {
     seen: u64,
     wishes: [Wish; PIECES],
     count: usize,
-    /// Nobody reads it; without it the touching would be optimised away.
+    /// Never read; without it the touching would be optimised away.
     touched: u64,
 }
 

@@ -222,7 +222,7 @@ impl Packed<'_> {
         Asked { key: packed_key(left, right), home }
     }
 
-    /// Some bits of the answer, for whoever wants nothing but to have it near.
+    /// Some bits of the answer: reading them brings it into a near cache.
     #[inline(always)]
     pub fn touch(self, home: u32) -> u64 {
         self.slots.get(home as usize).copied().unwrap_or_default()
