@@ -5,8 +5,8 @@
 //! is exempt.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 /// By module, as the names that lead to it from the crate: the code of its file.
 type Sources = BTreeMap<Vec<String>, String>;
@@ -15,11 +15,12 @@ type Sources = BTreeMap<Vec<String>, String>;
 type Edges = BTreeMap<String, BTreeMap<String, String>>;
 
 #[test]
-fn no_folder_uses_what_uses_it() {
+fn no_folder_uses_what_uses_it() -> io::Result<()> {
     let mut sources = Sources::new();
-    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &[], &mut sources);
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &[], &mut sources)?;
     let circles = circles(&sources);
     assert!(circles.is_empty(), "these uses close a circle:\n{}", circles.join("\n"));
+    Ok(())
 }
 
 #[test]
@@ -53,19 +54,20 @@ fn circles_are_found() {
     assert_eq!(found(&[("", "mod o;"), a, ("o", ""), p]).len(), 2);
 }
 
-fn read(folder: &Path, module: &[String], sources: &mut Sources) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let below = [module, &[name.clone()]].concat();
+fn read(folder: &Path, module: &[String], sources: &mut Sources) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let below = module.iter().cloned().chain(name.clone()).collect::<Vec<_>>();
         if path.is_dir() {
-            read(&path, &below, sources);
+            read(&path, &below, sources)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let is_folder = ["lib", "mod"].contains(&name.as_str());
+            let is_folder = name.is_some_and(|name| ["lib", "mod"].contains(&name.as_str()));
             let module = if is_folder { module.to_vec() } else { below };
-            sources.insert(module, fs::read_to_string(&path).unwrap());
+            sources.insert(module, fs::read_to_string(&path)?);
         }
     }
+    Ok(())
 }
 
 /// The uses that are part of a circle with a folder in it.
@@ -161,7 +163,7 @@ fn resolve(
         _ => {}
     }
     for name in names {
-        let below = [at.as_slice(), &[name.clone()]].concat();
+        let below = [at.as_slice(), std::slice::from_ref(name)].concat();
         if !sources.contains_key(&below) {
             break;
         }

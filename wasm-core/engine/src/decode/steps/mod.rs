@@ -3,15 +3,15 @@
 //! Most are machines, which hand parts of tokens on; the others are stages, which want whole
 //! tokens and run inside of [`whole`].
 
-pub mod bpe;
-pub mod byte_fallback;
+pub(super) mod bpe;
+pub(super) mod byte_fallback;
 pub mod byte_level;
-pub mod clean_spaces;
-pub mod ctc;
-pub mod join;
-pub mod metaspace;
-pub mod pieces;
-pub mod replace;
-pub mod strip;
-pub mod whole;
-pub mod word_piece;
+pub(super) mod clean_spaces;
+pub(super) mod ctc;
+pub(super) mod join;
+pub(super) mod metaspace;
+pub(super) mod pieces;
+pub(super) mod replace;
+pub(super) mod strip;
+pub(super) mod whole;
+pub(super) mod word_piece;
