@@ -1,5 +1,5 @@
 """Texts without a place to cut, longer than any word, side by side with HuggingFace's library: they
-take another way through the core (wasm-core/engine/src/model/bpe/row.rs).
+take another way through the core (wasm-core/engine/src/model/bpe/long/backtrack.rs).
 
 PYWASMTOK_RANDOM sets the number of texts a file (10000 for a thorough run).
 """

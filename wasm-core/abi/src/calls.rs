@@ -10,6 +10,7 @@ use pywasmtok_engine::definition::Side;
 use pywasmtok_engine::error::{Error, Result};
 use pywasmtok_engine::formats;
 use pywasmtok_engine::formats::Options;
+use pywasmtok_engine::tokenizer::fingerprint::Fingerprints;
 use pywasmtok_engine::tokenizer::{Decoding, Outcome, Room, Tokenizer, UnknownIds, Wanted};
 
 pub fn input(session: &mut Session, len: u32) -> Result<u32> {
@@ -305,7 +306,7 @@ pub fn extent(session: &mut Session, len: u32) -> Result<usize> {
 
 pub fn fingerprint(session: &mut Session, len: u32, options_len: u32) -> Result<usize> {
     let (bytes, options) = with_options(session, len, options_len)?;
-    let fingerprints = formats::fingerprint(bytes, &options)?;
+    let fingerprints = Fingerprints::of_file(bytes, &options)?;
     answer_text(session, |text| text.push_str(&fingerprints.to_json()))
 }
 

@@ -8,8 +8,8 @@ use crate::input::{bad, Input};
 use crate::sessions::Session;
 use crate::tokenizers;
 use pywasmtok_engine::error::Result;
-use pywasmtok_engine::stop::{Cause, Matched, StopDecoder, StopPlan};
-use pywasmtok_engine::stream::{Stream, StreamOptions};
+use pywasmtok_engine::tokenizer::stop::{Cause, Matched, StopDecoder, StopPlan};
+use pywasmtok_engine::tokenizer::stream::{Stream, StreamOptions};
 use pywasmtok_engine::tokenizer::Tokenizer;
 use std::sync::Arc;
 

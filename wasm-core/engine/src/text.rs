@@ -17,7 +17,7 @@ use std::ops::Range;
 use crate::definition::SplitBehavior;
 use crate::error::{Error, Result};
 
-/// The longest text that offsets can speak of; whoever takes texts in refuses longer ones.
+/// The longest text that offsets can speak of; longer ones are refused where texts come in.
 pub const MAX_TEXT: usize = u32::MAX as usize;
 
 /// Something that finds non-overlapping ranges in a text, in ascending order.
@@ -81,7 +81,7 @@ pub struct AlignedText {
     /// aligned to nothing.
     alignments: Option<Vec<(u32, u32)>>,
     origin: (u32, u32),
-    /// For each byte of `text` whether untrusted text had a part in it. `None`: nobody asks. An
+    /// For each byte of `text` whether untrusted text had a part in it. `None`: not asked for. An
     /// alignment does not tell: where several characters become one it names the first or the last.
     untrusted: Option<Vec<bool>>,
 }
@@ -411,7 +411,7 @@ impl AlignedText {
         let replaced = self.get(range.clone())?;
         if self.untrusted.is_some() && range != (0..self.text.len()) {
             // The edits speak of the whole text, and what they are applied to is a part of it:
-            // nobody can say which byte comes from where.
+            // which byte comes from where is unknown.
             return Err(inserted_before_start("which leaves open what is untrusted"));
         }
         let mut editor = Editor {

@@ -1,7 +1,7 @@
 //! Where an added token may begin, for sets of tokens that the automaton has no quick way to pass
 //! over text for: those that begin with more than three different bytes.
 
-use crate::split::scan::lanes::{Block, WIDTH};
+use crate::simd::block::{Block, WIDTH};
 use aho_corasick::{AhoCorasick, Anchored, Input, Match, PatternID};
 
 /// How many different first bytes are looked for together.

@@ -17,7 +17,7 @@
 //!   pieces of the whole are those of the halves, with the last and the first of them joined.
 //! - **Models** see one piece at a time, so they need no argument where a piece ends at the cut.
 //!   Where the cut is inside a piece, no token may have what the two characters became side by side
-//!   (see [`crate::model::bpe::joins`]). A sum of scores over a whole piece is rounded differently
+//!   ([`crate::model::bpe::spaced`]). A sum of scores over a whole piece is rounded differently
 //!   when it starts elsewhere, so Unigram models have no cuts inside a piece.
 //! - **Post-processing** comes after all of it. Truncation and padding look at the whole: a file that
 //!   does either has no cuts.

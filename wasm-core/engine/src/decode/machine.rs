@@ -5,22 +5,17 @@
 //! list is cut into calls; a list decoded at once goes through the same machines. Behind a step
 //! that joins everything (`Fuse`, `ByteLevel`) there is one token that never ends.
 
-use super::bpe::BpeMachine;
-use super::byte_fallback::ByteFallbackMachine;
-use super::byte_level::ByteLevelMachine;
-use super::join::JoinMachine;
-use super::metaspace::MetaspaceMachine;
-use super::replace::LiteralMachine;
-use super::strip::StripMachine;
-use super::whole::Whole;
+use crate::decode::output::stage::{Parts, Text};
+use crate::decode::steps::bpe::BpeMachine;
+use crate::decode::steps::byte_fallback::ByteFallbackMachine;
+use crate::decode::steps::byte_level::ByteLevelMachine;
+use crate::decode::steps::join::JoinMachine;
+use crate::decode::steps::metaspace::MetaspaceMachine;
+use crate::decode::steps::replace::LiteralMachine;
+use crate::decode::steps::strip::StripMachine;
+use crate::decode::steps::whole::Whole;
 use crate::error::Result;
 use crate::saved::Reader;
-
-/// Where a machine hands parts on to; the flag says that the token ends with the part.
-pub type Parts<'a> = dyn FnMut(&str, bool) -> Result<()> + 'a;
-
-/// Where the text goes that a chain gives.
-pub type Text<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
 #[derive(Debug)]
 pub enum Machine<'a> {

@@ -1,45 +1,30 @@
 //! From the texts of tokens back to text: the decoder chain of a file.
 
-pub mod byte_level;
 pub mod machine;
-pub mod stage;
+pub mod output;
+pub mod steps;
 pub mod table;
-
-mod bpe;
-mod byte_fallback;
-mod clean_spaces;
-mod ctc;
-mod join;
-mod metaspace;
-mod pieces;
-mod replace;
-mod strip;
 pub mod token_bytes;
-mod utf8;
-mod whole;
-mod word_piece;
 
-#[cfg(test)]
-mod stream_tests;
 #[cfg(test)]
 mod tests;
 
+use crate::definition::llama::TokenBytes;
 use crate::definition::{Decoder, PrependScheme};
 use crate::error::{Error, Result};
-use crate::llama::TokenBytes;
-use crate::text::FindMatches;
 
 use machine::{Machine, Machines};
-use replace::Replace;
-use stage::append;
-use strip::Strip;
-use whole::Whole;
+use output::stage::append;
+use steps::replace::Replace;
+use steps::strip::Strip;
+use steps::whole::Whole;
+use steps::{
+    bpe, byte_fallback, byte_level, ctc, join, metaspace, pieces, replace, strip, word_piece,
+};
 
-pub use byte_fallback::{ByteRuns, MAX_RUN, REPLACEMENT};
-pub use utf8::Utf8;
-
-/// Makes a finder of a regular expression.
-pub type CompileRegex<'a> = dyn Fn(&str) -> Result<Box<dyn FindMatches>> + 'a;
+pub use output::utf8::{Utf8, REPLACEMENT};
+pub use steps::byte_fallback::{ByteRuns, MAX_RUN};
+pub use steps::replace::CompileRegex;
 
 /// A file's decoder chain.
 #[derive(Debug)]

@@ -4,13 +4,14 @@
 //! on its being the first, and on the run of bytes that it belongs to. That is all of the usual
 //! ones; the others go through the machines.
 
-use super::byte_fallback::{byte_of, REPLACEMENT};
-use super::byte_level::{finish_bytes, push_token_bytes};
-use super::join::JoinMachine;
 use super::machine::{Machine, Machines};
-use super::stage::append;
-use super::strip::Strip;
 use super::{ByteRuns, Decoders, Step};
+use crate::decode::output::stage::append;
+use crate::decode::output::utf8::REPLACEMENT;
+use crate::decode::steps::byte_fallback::byte_of;
+use crate::decode::steps::byte_level::{finish_bytes, push_token_bytes};
+use crate::decode::steps::join::JoinMachine;
+use crate::decode::steps::strip::Strip;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Most tokens are shorter than this, and are copied as one block whatever their length.

@@ -1,11 +1,11 @@
 //! Decoding by a table of bytes, as llama.cpp does it.
 
-use super::byte_level::finish_bytes;
-use super::clean_spaces::CleanSpaces;
-use super::machine::Text;
-use super::utf8::Utf8;
+use crate::decode::output::stage::Text;
+use crate::decode::output::utf8::Utf8;
+use crate::decode::steps::byte_level::finish_bytes;
+use crate::decode::steps::clean_spaces::CleanSpaces;
+use crate::definition::llama::TokenBytes;
 use crate::error::Result;
-use crate::llama::TokenBytes;
 use crate::saved::Reader;
 
 /// The text of ids; `skip` says which of them stand for nothing, `stands_in` what is written for

@@ -1,9 +1,9 @@
 //! The fields of a large JSON object, found by quotes and brackets alone.
 //!
-//! Whoever uses this parses every value that it is given: only then is known that it was JSON. The
+//! The caller has to parse every value that it is given: only then is known that it was JSON. The
 //! point is not to walk through tens of megabytes, byte by byte, only to see where they end.
 
-use crate::split::scan::lanes::{Block, WIDTH};
+use crate::simd::block::{Block, WIDTH};
 
 /// Key (as it is written) and value of each field. `None` where it is not that simple: then the
 /// careful parser has to say what is wrong, if anything.

@@ -23,7 +23,6 @@ pub use tokenizer_json::Written;
 
 use crate::definition::Definition;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fingerprint::Fingerprints;
 use detect::Format;
 
 /// Reads a file of any format that is served.
@@ -67,11 +66,6 @@ pub fn read_with_config(bytes: &[u8], options: &Options) -> Result<Definition> {
 /// Reads a file of any format that is served, and writes it as HuggingFace's tokenizer.json.
 pub fn convert(bytes: &[u8], options: &Options) -> Result<Written> {
     tokenizer_json::write(&read_with_config(bytes, options)?)
-}
-
-/// Reads a file of any format that is served, and says what it is as hashes.
-pub fn fingerprint(bytes: &[u8], options: &Options) -> Result<Fingerprints> {
-    Fingerprints::of(&read_with_config(bytes, options)?)
 }
 
 fn half(this: &str, other: &str) -> Error {

@@ -1,6 +1,6 @@
 //! What a caller may say about a file beyond its bytes, as the JSON object that crosses the ABI.
 
-use crate::control::Control;
+use crate::definition::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::config::Config;
 use crate::formats::limits::Limits;

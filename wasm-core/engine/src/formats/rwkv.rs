@@ -3,7 +3,8 @@
 use crate::definition::{Decoder, Definition, Greedy, Model, PreTokenizer};
 use crate::error::{Error, Result};
 use crate::formats::limits::Limits;
-use crate::formats::{ranks, Options};
+use crate::formats::options::Options;
+use crate::formats::ranks;
 use crate::vocab::Vocab;
 
 pub fn read(bytes: &[u8], options: &Options) -> Result<Definition> {

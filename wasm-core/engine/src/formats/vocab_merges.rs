@@ -11,7 +11,8 @@ use crate::definition::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::detect::{detect, Format};
 use crate::formats::limits::Limits;
-use crate::formats::{ranks, tiktoken, tokenizer_json, Options};
+use crate::formats::options::Options;
+use crate::formats::{ranks, tiktoken, tokenizer_json};
 use crate::vocab::Vocab;
 use std::collections::HashSet;
 

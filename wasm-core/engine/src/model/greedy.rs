@@ -3,8 +3,8 @@
 //! Tokens are bytes, spelled in the byte alphabet; the trie has the bytes themselves. Every byte
 //! that a text may hold is a token, so something always matches.
 
+use super::token::Token;
 use super::trie::Trie;
-use super::Token;
 use crate::definition::Greedy as Definition;
 use crate::split::byte_level::byte_of_char;
 use crate::vocab::Vocab;

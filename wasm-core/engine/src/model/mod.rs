@@ -4,6 +4,7 @@ pub mod bpe;
 pub mod greedy;
 pub mod llama;
 pub mod sentencepiece;
+pub mod token;
 pub mod trie;
 pub mod unigram;
 pub mod word_level;
@@ -11,8 +12,8 @@ pub mod word_piece;
 
 use crate::cuts::Because;
 use crate::definition;
+use crate::definition::llama::LlamaModel;
 use crate::error::{Error, Result};
-use crate::llama::LlamaModel;
 use crate::vocab::Vocab;
 use bpe::{Bpe, BpeScratch, Reading};
 use greedy::Greedy;
@@ -23,13 +24,7 @@ use unigram::{Unigram, UnigramScratch};
 use word_level::WordLevel;
 use word_piece::WordPiece;
 
-/// A token of a piece: its id and the bytes of the piece it covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token {
-    pub id: u32,
-    pub start: u32,
-    pub end: u32,
-}
+pub use token::Token;
 
 /// The model of a file, as tables.
 #[derive(Debug)]

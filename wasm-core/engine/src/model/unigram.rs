@@ -5,8 +5,8 @@
 //! without a piece of its own may be unknown, at ten less than the lowest score of all; unknown
 //! neighbours become one token, and what they spell together is looked up once more.
 
+use super::token::Token;
 use super::trie::Trie;
-use super::Token;
 use crate::definition::Unigram as Definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocab::Vocab;

@@ -1,6 +1,6 @@
 //! A piece is a token, or unknown.
 
-use super::{unknown_token, Token};
+use super::{token::Token, unknown_token};
 use crate::definition::WordLevel as Definition;
 use crate::error::Result;
 use crate::vocab::Vocab;

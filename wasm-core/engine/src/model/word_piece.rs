@@ -2,7 +2,7 @@
 //! with a rest that nothing continues is unknown as a whole.
 
 use super::trie::Trie;
-use super::{unknown_token, Token};
+use super::{token::Token, unknown_token};
 use crate::definition::WordPiece as Definition;
 use crate::error::Result;
 use crate::vocab::Vocab;

@@ -2,8 +2,8 @@
 
 use super::charsmap::Charsmap;
 use super::Plain;
+use crate::definition::llama::{LlamaNormalizer, UnigramNormalizer};
 use crate::error::Result;
-use crate::llama::{LlamaNormalizer, UnigramNormalizer};
 use crate::model::trie::Trie;
 use crate::text::AlignedText;
 use crate::unicode::{class_of, is_whitespace, lowercase};

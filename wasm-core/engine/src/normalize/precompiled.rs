@@ -2,7 +2,7 @@
 //! whole, else to their characters one by one.
 //!
 //! A cluster is replaced by what the *shortest* key that it begins with leads to, and what follows
-//! that key in the cluster is lost. SentencePiece does neither; see `docs/rationale.md`.
+//! that key in the cluster is lost. SentencePiece does neither; see `docs/rationale/engine.md`.
 
 use unicode_segmentation::UnicodeSegmentation;
 

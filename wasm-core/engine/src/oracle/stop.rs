@@ -1,7 +1,7 @@
 //! Stopping as one would do it with all the time in the world: decode, look at every end of the
 //! text for every stop, compare.
 
-use crate::stream::{Stream, StreamOptions};
+use crate::tokenizer::stream::{Stream, StreamOptions};
 use crate::tokenizer::Tokenizer;
 
 #[derive(Debug, Clone, Default)]

@@ -4,9 +4,9 @@ use super::byte_level::spell_bytes;
 use super::llama;
 use super::scan::Scanner;
 use super::splitter::Splitter;
+use crate::definition::llama::LlamaSplit;
 use crate::definition::{PreTokenizer, PrependScheme, SplitBehavior};
 use crate::error::Result;
-use crate::llama::LlamaSplit;
 use crate::text::{AlignedText, FindMatches as _};
 use crate::unicode::{is_delimiter, is_numeric, is_whitespace};
 

@@ -2,7 +2,7 @@
 //! nothing is written: the model reads a space as a blank.
 
 use crate::definition::{Normalizer, Pattern, PreTokenizer, PrependScheme};
-use crate::model::bpe::joins::BLANK;
+use crate::model::bpe::merge::symbols::BLANK;
 
 /// Before which stretches of text between added tokens a blank stands that is not in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

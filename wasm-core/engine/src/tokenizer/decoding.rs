@@ -1,4 +1,4 @@
-//! Ids back to text, all at once. One id at a time is the business of [`crate::stream`].
+//! Ids back to text, all at once. One id at a time is the business of [`crate::tokenizer::stream`].
 
 use super::Tokenizer;
 use crate::decode::table::{Asked, TokenTable};

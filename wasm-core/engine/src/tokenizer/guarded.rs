@@ -2,14 +2,14 @@
 //!
 //! The answer is that of a file without these tokens, wherever untrusted text would have become
 //! one: as an added token, or as an entry of the model's vocabulary. The quick way encodes as if
-//! nobody had asked and looks whether a forbidden id came out; only a stretch where one did goes the
-//! step-by-step way, which knows what each byte came from.
+//! nothing were forbidden and looks whether a forbidden id came out; only a stretch where one did
+//! goes the step-by-step way, which knows what each byte came from.
 
 use super::trace::Piece;
 use super::{FullEncoding, Scratch, Tokenizer, Wanted, Workspace};
+use crate::added::guard::{Guard, IdSet, Untrusted};
 use crate::added::Segment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::{Guard, IdSet, Untrusted};
 use crate::model::Token;
 use crate::text::AlignedText;
 use std::borrow::Cow;
@@ -249,7 +249,7 @@ impl Tokenizer {
             Some(second) => self.encode_pair_ids(scratch, first, second, wanted, out)?,
         }
         // The post-processor's own are among them, and are told from those of the text by where
-        // they stand; only where there are more than it adds somebody has to look closely.
+        // they stand; only where there are more than it adds is a closer look needed.
         let found = out.get(before..).unwrap_or_default().iter();
         let special = found.filter(|&&id| self.control.contains(id)).count();
         let own = self.frame(second.is_some(), add_special).map(|frame| {

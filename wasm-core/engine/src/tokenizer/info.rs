@@ -2,8 +2,8 @@
 
 use super::{Route, Tokenizer};
 use crate::added::AddedTokens;
+use crate::definition::llama::LlamaModel;
 use crate::definition::{Decoder, Definition, Model, PostProcessor};
-use crate::llama::LlamaModel;
 use serde_json::{json, Value};
 
 /// Kept from the definition, whose parts have become tables.

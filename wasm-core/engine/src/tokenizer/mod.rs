@@ -1,24 +1,26 @@
 //! A tokenizer: a definition turned into tables, and the two ways through them.
 //!
 //! `ids` is the fast way: nothing but ids. `trace` is the way of the reference, which also knows
-//! where each id came from; it serves the callers who ask for offsets, and it is the oracle of the
+//! where each id came from; it serves calls with offsets, and it is the oracle of the
 //! fast one. Both give the same ids for every text.
 
 mod blanks;
 mod cutting;
 mod decoding;
+pub mod fingerprint;
 mod fit;
 mod guarded;
 mod ids;
 mod info;
 mod policy;
+pub mod stop;
+pub mod stream;
 mod trace;
 
 #[cfg(test)]
-mod guarded_tests;
-#[cfg(test)]
 mod tests;
 
+use crate::added::guard::IdSet;
 use crate::added::AddedTokens;
 use crate::cuts::Search;
 use crate::decode::table::TokenTable;
@@ -27,7 +29,6 @@ use crate::definition::{Definition, PreTokenizer, PrependScheme};
 use crate::error::{Error, Result};
 use crate::formats;
 use crate::formats::Options;
-use crate::guard::IdSet;
 use crate::model::bpe::Reading;
 use crate::model::{Model, ModelScratch};
 use crate::normalize::Normalizers;
@@ -67,7 +68,7 @@ pub struct Tokenizer {
     /// Tells scratches of different tokenizers apart.
     serial: u32,
     added: AddedTokens,
-    /// What untrusted text may not become; see [`crate::control`].
+    /// What untrusted text may not become; see [`crate::definition::control`].
     control: IdSet,
     /// What stands for text that the model does not know; no attack, even where it is special.
     unk: Option<u32>,
@@ -85,7 +86,7 @@ pub struct Tokenizer {
     summary: info::Summary,
 }
 
-/// How text becomes ids when nobody asks where they came from.
+/// How text becomes ids when offsets are not asked for.
 #[derive(Debug)]
 enum Route {
     /// One known pattern, then bytes.

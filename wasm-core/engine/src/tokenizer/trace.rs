@@ -1,10 +1,10 @@
 //! The way of the reference, step by step, with the origin of every id.
 
 use super::{admit, Scratch, Tokenizer, Wanted, Workspace};
+use crate::added::guard::Guard;
 use crate::added::Segment;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::guard::Guard;
 use crate::model::sentencepiece::SentencePiece;
 use crate::model::Token;
 use crate::text::AlignedText;

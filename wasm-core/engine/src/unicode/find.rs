@@ -1,7 +1,7 @@
 //! Finding the next character of some sets without decoding those before it.
 
 use super::{class_of, tables, FLAGS, PAGE, PAGES};
-use crate::split::scan::lanes::{Block, WIDTH};
+use crate::simd::block::{Block, WIDTH};
 
 /// For each byte the sets that any character starting with it belongs to; none for those that
 /// start no character.

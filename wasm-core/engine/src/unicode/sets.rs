@@ -1,4 +1,4 @@
-//! Named sets as ranges, for whoever translates regular expressions.
+//! Named sets as ranges, for the translation of regular expressions.
 
 use super::tables::{
     ALPHABETIC, BRACKET_WORD, CATEGORIES, HAN, HANGUL, HIRAGANA, KATAKANA, LETTER, LOWERCASE, MARK,

@@ -3,7 +3,7 @@
 use pywasmtok_engine::decode::ByteRuns;
 use pywasmtok_engine::error::{Error, ErrorKind, Result};
 use pywasmtok_engine::formats::base64;
-use pywasmtok_engine::stream::StreamOptions;
+use pywasmtok_engine::tokenizer::stream::StreamOptions;
 use pywasmtok_engine::tokenizer::{Decoding, Special, UnknownIds, Wanted};
 use serde_json::Value;
 

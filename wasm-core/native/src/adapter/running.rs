@@ -3,8 +3,8 @@
 use super::request::Request;
 use super::Loaded;
 use pywasmtok_engine::error::Result;
-use pywasmtok_engine::stop::{Cause, Matched, StopDecoder, StopPlan};
-use pywasmtok_engine::stream::Stream;
+use pywasmtok_engine::tokenizer::stop::{Cause, Matched, StopDecoder, StopPlan};
+use pywasmtok_engine::tokenizer::stream::Stream;
 use serde_json::{json, Value};
 use std::rc::Rc;
 

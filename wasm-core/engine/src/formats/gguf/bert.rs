@@ -3,9 +3,9 @@
 use super::pieces::{self, Spelling};
 use super::tokens::{Tokens, CONTROL, UNKNOWN, USER_DEFINED};
 use super::{finish, template, File};
+use crate::definition::llama::{LlamaModel, LlamaNormalizer, LlamaSplit};
 use crate::definition::{Decoder, Definition, Model, Normalizer, PreTokenizer, WordPiece};
 use crate::error::{Error, Result};
-use crate::llama::{LlamaModel, LlamaNormalizer, LlamaSplit};
 use crate::vocab::Vocab;
 
 pub fn read(mut file: File) -> Result<Definition> {

@@ -7,11 +7,11 @@ use super::pieces::{self, Spelling};
 use super::pre::Pre;
 use super::tokens::byte_of;
 use super::{finish, special, template, unsupported, File};
+use crate::definition::llama::{LlamaModel, LlamaNormalizer, Ranking, TextMerges, Unknown, Whole};
 use crate::definition::{
     Bpe, Decoder, Definition, Merge, Model, Normalizer, Pattern, PreTokenizer,
 };
 use crate::error::{Error, Result};
-use crate::llama::{LlamaModel, LlamaNormalizer, Ranking, TextMerges, Unknown, Whole};
 use crate::model::llama::Texts;
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::vocab::Vocab;
@@ -20,13 +20,13 @@ use std::collections::HashSet;
 const PRE: &str = "tokenizer.ggml.pre";
 const MERGES: &str = "tokenizer.ggml.merges";
 /// What llama.cpp takes for BOS and EOS where a file of this kind does not say.
-const NOBODY: u32 = 11;
+const UNSTATED: u32 = 11;
 
 pub fn read(mut file: File) -> Result<Definition> {
     let pre = pre(&mut file)?;
-    let mut defaults = vec![("eos", NOBODY)];
+    let mut defaults = vec![("eos", UNSTATED)];
     if !pre.clears_bos() {
-        defaults.push(("bos", NOBODY));
+        defaults.push(("bos", UNSTATED));
     }
     let defaults = if file.model == "gemma4" { &[][..] } else { &defaults };
     let parts = file.parts(defaults)?;
@@ -42,7 +42,7 @@ pub fn read(mut file: File) -> Result<Definition> {
     let mut shared = file.shared(&parts)?;
     let stated = |part: &str| file.metadata.get(&format!("tokenizer.ggml.{part}_token_id"));
     shared.roles.retain(|(part, id)| {
-        *id != NOBODY || !matches!(*part, "bos" | "eos") || stated(part).is_some()
+        *id != UNSTATED || !matches!(*part, "bos" | "eos") || stated(part).is_some()
     });
     let post_processor = template(&file.tokens, bos, eos);
     let lowercase = file.flag("normalizer.lowercase", pre.name != "whitespace")?;

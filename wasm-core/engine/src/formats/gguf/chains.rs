@@ -6,8 +6,8 @@
 //! white space beyond ASCII is `\s` and nothing else, whatever ranges it lies in.
 
 use super::pre::HfChain;
+use crate::definition::llama::LlamaSplit;
 use crate::definition::{Pattern, PreTokenizer, SplitBehavior};
-use crate::llama::LlamaSplit;
 use crate::split::Scanner;
 
 /// The chains of steps; their names are those of the first model that had them.

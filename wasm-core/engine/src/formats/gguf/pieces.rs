@@ -1,9 +1,9 @@
 //! What each token decodes to, as llama.cpp says it.
 
 use super::tokens::{byte_of, Tokens, BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED};
-use crate::decode::byte_level::push_token_bytes;
+use crate::decode::steps::byte_level::push_token_bytes;
+use crate::definition::llama::TokenBytes;
 use crate::definition::Decoder;
-use crate::llama::TokenBytes;
 use crate::split::byte_level::byte_of_char;
 
 /// How normal tokens are spelled.

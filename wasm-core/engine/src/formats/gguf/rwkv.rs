@@ -2,9 +2,9 @@
 
 use super::pieces::{self, Spelling};
 use super::{finish, File};
+use crate::definition::llama::LlamaModel;
 use crate::definition::{Definition, Model};
 use crate::error::{Error, Result};
-use crate::llama::LlamaModel;
 
 pub fn read(mut file: File) -> Result<Definition> {
     file.refuse_hf()?;

@@ -3,9 +3,9 @@
 use super::pieces::{self, Spelling};
 use super::tokens::Tokens;
 use super::{finish, special, template, File};
+use crate::definition::llama::{LlamaModel, Ranking, TextMerges, Unknown, Whole};
 use crate::definition::{Bpe, Decoder, Definition, Merge, Model, Normalizer, Pattern};
 use crate::error::Result;
-use crate::llama::{LlamaModel, Ranking, TextMerges, Unknown, Whole};
 use crate::vocab::Vocab;
 use std::collections::{HashMap, HashSet};
 

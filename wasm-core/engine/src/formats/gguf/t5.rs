@@ -3,9 +3,9 @@
 use super::pieces::{self, Spelling};
 use super::tokens::{NORMAL, UNUSED, USER_DEFINED};
 use super::{finish, special, template, unsupported, File};
+use crate::definition::llama::{LlamaModel, LlamaNormalizer, LlamaUnigram, UnigramNormalizer};
 use crate::definition::{Definition, Model, Normalizer};
 use crate::error::{Error, Result};
-use crate::llama::{LlamaModel, LlamaNormalizer, LlamaUnigram, UnigramNormalizer};
 use crate::normalize::charsmap::Charsmap;
 
 const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";

@@ -188,9 +188,9 @@ pub struct File {
     pub sha256: &'static str,
     /// What it is read as unless the caller says otherwise.
     pub encoding: &'static str,
-    /// Who else uses it, with other special tokens.
+    /// Other encodings that use it, with other special tokens.
     pub also: &'static [&'static str],
-    /// What somebody who did not choose should know.
+    /// What a user that did not choose it should know.
     pub note: Option<&'static str>,
 }
 

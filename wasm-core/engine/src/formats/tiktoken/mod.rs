@@ -10,7 +10,8 @@ mod pattern;
 
 use crate::definition::Definition;
 use crate::error::{Error, ErrorKind, Result};
-use crate::formats::{ranks, Options};
+use crate::formats::options::Options;
+use crate::formats::ranks;
 use crate::split::byte_level::byte_of_char;
 use crate::vocab::Vocab;
 use known::{Encoding, Run, Specials};

@@ -97,7 +97,7 @@ fn is_json(text: &str) -> bool {
 /// How to find out where large values end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// By quotes and brackets. Of what is wrong nobody says what: the careful way does that.
+    /// By quotes and brackets. What is wrong is not said here: the careful way does that.
     Quick,
     /// By parsing them.
     Careful,

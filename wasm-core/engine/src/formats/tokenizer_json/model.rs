@@ -65,7 +65,7 @@ impl<'a> Parts<'a> {
         let rest = found.iter().filter(|(key, _)| !matches!(*key, "vocab" | "merges"));
         let small: Small = serde_json::from_str(&joined(rest)).ok()?;
         let is_bpe = Self::is_bpe(&small, &large);
-        // Nobody else reads the merges, so nobody else would see that they are no JSON.
+        // Nothing else reads the merges, so nothing else would see that they are no JSON.
         let merges_are_read = is_bpe || large.merges.is_none_or(is_json);
         merges_are_read.then_some(Self { small, large })
     }

@@ -10,15 +10,14 @@
 //! **What the cache starts from.** The ids of the tokens' texts: not always the token itself, as
 //! not every token can be reached.
 
-use super::bytes::ByteUnits;
-use super::cache::PieceCache;
-use super::joins::BLANK;
-use super::key::{Key, MAX_KEY};
-use super::merge::Merger;
-use super::pairs::{PairTable, NONE};
-use super::parts::merge_symbols;
-use super::units::Units;
 use crate::definition::Merge;
+use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::model::bpe::cache::pieces::PieceCache;
+use crate::model::bpe::merge::byte_units::ByteUnits;
+use crate::model::bpe::merge::merger::{merge_symbols, Merger};
+use crate::model::bpe::merge::pairs::{PairTable, NONE};
+use crate::model::bpe::merge::symbols::Units;
+use crate::model::bpe::merge::symbols::BLANK;
 use crate::split::byte_level::byte_of_char;
 use crate::vocab::Vocab;
 use std::collections::HashMap;
@@ -32,7 +31,7 @@ pub struct Learned {
     pub seed: PieceCache,
     /// Tokens that merging their text does not lead to: a model that looks whole pieces up first
     /// finds them all the same.
-    pub strays: HashMap<Vec<u8>, u32>,
+    pub unreachable: HashMap<Vec<u8>, u32>,
     /// Short texts that are encoded as one token.
     pub known: Vec<(Key, u32)>,
     /// Whether every merge that is left can happen.
@@ -118,7 +117,7 @@ fn learn_texts(
             }
         }
         if ignore_merges && ids != [id] {
-            learned.strays.insert(piece.clone(), id);
+            learned.unreachable.insert(piece.clone(), id);
         }
         let key = Key::new(&piece, 0, piece.len());
         if piece.len() <= MAX_KEY && (ignore_merges || ids == [id]) {

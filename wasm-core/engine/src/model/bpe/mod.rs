@@ -1,54 +1,42 @@
 //! Byte-pair encoding by listed merges.
 //!
 //! Two ways lead to the same ids. The way of *characters* follows the reference step by step and
-//! serves every file: characters become symbols (`units`), symbols are merged (`merge`). The way of
-//! *bytes* is for byte-level vocabularies: it starts from the raw bytes, before they were spelled in
-//! the byte alphabet, and remembers pieces in a `cache`. Where a vocabulary of characters says that
-//! nothing joins two of them, the way of characters is taken part by part (`parts`), with the cache.
+//! serves every file: characters become symbols, and symbols are merged. The way of *bytes*
+//! (`byte_text`) is for byte-level vocabularies: it starts from the raw bytes, before they were
+//! spelled in the byte alphabet, and remembers pieces in a cache. Where a vocabulary of characters
+//! says that nothing joins two of them, the way of characters is taken part by part, with the cache
+//! (`spaced_text`).
+//!
+//! `README.md` beside this file defines the words, and says what each room has.
 
-pub mod atoms;
-pub mod batch;
-pub mod borders;
-pub mod bytes;
+pub mod byte_text;
 pub mod cache;
-mod far;
-pub mod group;
-pub mod joins;
-pub mod key;
-pub mod known;
 pub mod learn;
-pub mod longest;
+pub mod long;
 pub mod merge;
-pub mod missed;
-pub mod pairs;
-mod parts;
-pub mod queue;
-pub mod row;
-pub mod segments;
-pub mod strays;
-pub mod units;
-pub mod wide;
-mod windows;
+mod misses;
+pub mod multibyte;
+pub mod spaced;
+mod spaced_text;
 
-use super::Token;
+use super::token::Token;
 use crate::definition::Bpe as Definition;
 use crate::vocab::Vocab;
-use atoms::CharAtoms;
-use batch::Batch;
-use bytes::ByteUnits;
-use cache::PieceCache;
-use joins::Joins;
-use key::Key;
-use known::Known;
+use cache::batch::Batch;
+use cache::key::Key;
+use cache::pieces::PieceCache;
+use cache::unreachable::Unreachable;
+use cache::vocabulary::Known;
 use learn::Learned;
-use longest::Longest;
-use merge::Merger;
-use missed::Missed;
-use pairs::PairTable;
-use row::Tables;
-use segments::Segments;
-use strays::Strays;
-use units::{Symbol, Units};
+use long::backtrack::{PieceMerger, Tables};
+use long::longest_token::Longest;
+use merge::byte_units::ByteUnits;
+use merge::pairs::PairTable;
+use merge::symbols::{Symbol, Units};
+use misses::Missed;
+use multibyte::char_atoms::CharAtoms;
+use multibyte::segments::Segments;
+use spaced::joins::Joins;
 
 /// How pieces reach the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +64,7 @@ pub struct Bpe {
     longest: Option<Longest>,
     /// `None` where all pieces are merged from bytes.
     atoms: Option<CharAtoms>,
-    strays: Strays,
+    unreachable: Unreachable,
     /// `None` where a piece has to be merged as a whole.
     joins: Option<Joins>,
     ignore_merges: bool,
@@ -87,7 +75,7 @@ pub struct Bpe {
 /// What encoding writes to, kept from call to call; belongs to one tokenizer.
 #[derive(Debug)]
 pub struct BpeScratch {
-    merger: Merger,
+    merger: PieceMerger,
     symbols: Vec<Symbol>,
     cache: PieceCache,
     batch: Box<Batch>,
@@ -118,7 +106,7 @@ impl Bpe {
         };
         let joins = if bytes.is_some() { None } else { Joins::new(&definition) };
         let Definition { vocab, mut merges, ignore_merges, .. } = definition;
-        let Learned { seed, mut strays, known, all_happen } = match &mut bytes {
+        let Learned { seed, mut unreachable, known, all_happen } = match &mut bytes {
             Some(bytes) => learn::learn(&vocab, &mut merges, &mut pairs, bytes, ignore_merges),
             None if joins.is_some() && reading == Reading::Spaced => {
                 learn::learn_spaced(&vocab, &mut merges, &mut pairs, &units)
@@ -127,8 +115,9 @@ impl Bpe {
             None => Learned { seed: PieceCache::none(), ..Learned::default() },
         };
         let known = Known::new(&known);
-        strays.retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
-        let strays = Strays::new(strays);
+        unreachable
+            .retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
+        let unreachable = Unreachable::new(unreachable);
         let longest = match &bytes {
             Some(bytes) if all_happen => Longest::new(&merges, &pairs, bytes, &known),
             _ => None,
@@ -147,7 +136,7 @@ impl Bpe {
             known,
             longest,
             atoms,
-            strays,
+            unreachable,
             joins,
             ignore_merges,
             seed,
@@ -156,7 +145,7 @@ impl Bpe {
 
     pub fn scratch(&self) -> BpeScratch {
         BpeScratch {
-            merger: Merger::default(),
+            merger: PieceMerger::default(),
             symbols: Vec::new(),
             cache: self.seed.clone(),
             batch: Box::default(),
@@ -189,8 +178,8 @@ impl Bpe {
         // The reference adds up the lengths of symbols, so a dropped character shifts the rest.
         let mut end = 0;
         let mut symbols = scratch.symbols.iter();
-        let firsts = &scratch.merger.firsts;
-        for (n, &id) in scratch.merger.ids.iter().enumerate() {
+        let firsts = &scratch.merger.merger.firsts;
+        for (n, &id) in scratch.merger.merger.ids.iter().enumerate() {
             let first = firsts.get(n).copied().unwrap_or_default();
             let after = firsts.get(n + 1).map_or(scratch.symbols.len(), |&f| f as usize);
             let start = end;
@@ -211,14 +200,14 @@ impl Bpe {
         }
         let Some(joins) = &self.joins else {
             self.merge_symbols(scratch, piece);
-            out.extend_from_slice(&scratch.merger.ids);
+            out.extend_from_slice(&scratch.merger.merger.ids);
             return;
         };
         self.encode_parts(joins, scratch, piece, out);
     }
 
     fn merge_symbols(&self, scratch: &mut BpeScratch, piece: &str) {
-        let BpeScratch { merger, symbols, .. } = scratch;
+        let BpeScratch { merger: PieceMerger { merger, .. }, symbols, .. } = scratch;
         self.units.symbols(&self.vocab, piece, symbols);
         merger.ids.clear();
         merger.ids.extend(symbols.iter().map(|symbol| symbol.id));

@@ -1,7 +1,7 @@
 //! The longest token first, over bytes.
 
+use crate::model::token::Token;
 use crate::model::trie::Trie;
-use crate::model::Token;
 use crate::vocab::Vocab;
 
 #[derive(Debug)]

@@ -10,9 +10,9 @@ pub use texts::Texts;
 pub use unigram::Unigram;
 pub use word_piece::WordPiece;
 
-use super::Token;
+use super::token::Token;
+use crate::definition::llama::LlamaModel;
 use crate::error::{Error, Result};
-use crate::llama::LlamaModel;
 use crate::vocab::Vocab;
 
 #[derive(Debug)]

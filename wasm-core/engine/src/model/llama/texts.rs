@@ -3,9 +3,9 @@
 //! A symbol is a stretch of the piece, whether a token or not. This serves the files in which that
 //! makes a difference, and it is what the fast way by ids is held against.
 
+use crate::definition::llama::{Ranking, TextMerges, Unknown, Whole};
 use crate::error::{Error, Result};
-use crate::llama::{Ranking, TextMerges, Unknown, Whole};
-use crate::model::Token;
+use crate::model::token::Token;
 use crate::vocab::Vocab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

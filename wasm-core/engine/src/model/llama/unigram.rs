@@ -1,8 +1,8 @@
 //! The most probable sequence of tokens, character by character from the left.
 
-use crate::llama::LlamaUnigram;
+use crate::definition::llama::LlamaUnigram;
+use crate::model::token::Token;
 use crate::model::trie::Trie;
-use crate::model::Token;
 use crate::vocab::Vocab;
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Words with `▁` in front, the longest token first; a word that has a gap is unknown as a whole.
 
+use crate::model::token::Token;
 use crate::model::trie::Trie;
-use crate::model::Token;
 use crate::vocab::Vocab;
 
 const PHANTOM: &str = "▁";

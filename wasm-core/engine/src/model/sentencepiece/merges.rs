@@ -9,8 +9,8 @@
 use super::{Part, Pieces};
 use crate::definition::Merge;
 use crate::definition::PieceKind;
-use crate::model::bpe::joins::Joins;
-use crate::model::bpe::pairs::{PairTable, NONE};
+use crate::model::bpe::merge::pairs::{PairTable, NONE};
+use crate::model::bpe::spaced::joins::Joins;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

@@ -12,10 +12,10 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use super::Token;
+use super::token::Token;
 use crate::definition::{PieceAlgorithm, SentencePiece as Definition};
-use crate::model::bpe::cache::PieceCache;
-use crate::model::bpe::key::Key;
+use crate::model::bpe::cache::key::Key;
+use crate::model::bpe::cache::pieces::PieceCache;
 use crate::vocab::Vocab;
 use merges::{Merger, Merges};
 use pieces::Pieces;

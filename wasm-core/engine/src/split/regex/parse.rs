@@ -296,7 +296,7 @@ impl<'a> Parser<'a> {
             return Err(self.invalid(start, "end pattern in group"));
         };
         self.at += end;
-        // What an escape or a quantifier means behind a comment is nobody's habit to write.
+        // An escape or a quantifier behind a comment is not written in practice.
         if !self.eat(")") || matches!(self.peek(), Some('*' | '+' | '?' | '{')) {
             return Err(self.unsupported(start, "Comment"));
         }

@@ -8,10 +8,10 @@ use super::chars::{
     char_at, decode, run_of_newlines, run_of_numbers, run_of_spaces, Char, LETTER, MARK, NEWLINE,
     NUMBER, SPACE, SYMBOL,
 };
-use super::lanes::Block;
 use super::wide::{self, Family};
 use super::window::{below_lowest, grouped, known_spaces, run_of};
 use super::{gap_end, runs, MatchScan, PieceScan, WINDOW};
+use crate::simd::block::Block;
 
 /// `IN_PARTS`: the text is first cut at the borders of `\p{N}{1,3}` and of `[一-龥぀-ゟ゠-ヿ]+`,
 /// as the files have it, and the pattern above then sees one part at a time.

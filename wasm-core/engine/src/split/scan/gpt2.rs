@@ -4,10 +4,10 @@ use super::chars::{
     at_end_of_text, char_at, contraction, run, run_of_letters, run_of_others, run_of_spaces,
     LETTER, NUMBER, SPACE,
 };
-use super::lanes::Block;
 use super::wide::{self, Family};
 use super::window::{below_lowest, known_spaces};
 use super::{PieceScan, WINDOW};
+use crate::simd::block::Block;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Gpt2;

@@ -7,7 +7,6 @@ mod chars;
 mod cl100k;
 mod deepseek;
 mod gpt2;
-pub(crate) mod lanes;
 mod o200k;
 mod quotes;
 mod runs;

@@ -12,9 +12,9 @@
 //! `[^\r\n\p{L}\p{N}]?\p{L}+ | \p{N}{1,D} | ` ?`[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+`,
 //! and of o200k's, where a capital behind a small letter starts a word, and slashes follow newlines.
 
-use super::lanes::{Block, WIDTH};
 use super::quotes;
 use super::wide::{self, Family, WideMasks};
+use crate::simd::block::{Block, WIDTH};
 
 /// Bytes of a window.
 pub const SIZE: usize = WIDTH;
@@ -126,7 +126,7 @@ fn settle<K: Kind>(window: &[u8; SIZE], ascii: Masks, wide: WideMasks) -> u64 {
 
     if K::CONTRACTIONS {
         let before = if K::CASED { letters << 1 } else { symbols };
-        // A letter follows, or who knows what.
+        // A letter follows, or something unknown.
         let open = ascii.quotes & valid & before & !((valid & !letters) >> 1);
         if open != 0 {
             let judged = quotes::judge::<K>(window, open, letters);

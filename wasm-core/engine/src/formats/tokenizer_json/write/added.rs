@@ -83,7 +83,7 @@ pub fn plan<'a>(
             format!("a Unigram model cannot leave out ids between its {size} and the added tokens"),
         ));
     }
-    // The model may now meet them in text that nobody searched for added tokens.
+    // The model may now meet them in text that was not searched for added tokens.
     let met = plan.tokens.iter().any(|token| !token.in_text) && may_be_met(model);
     if met {
         differences.push("added_tokens:in_vocabulary".to_owned());

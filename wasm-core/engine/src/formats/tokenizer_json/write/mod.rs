@@ -14,9 +14,9 @@ mod sentencepiece;
 #[cfg(test)]
 mod tests;
 
+use crate::definition::llama::LlamaModel;
 use crate::definition::{AddedToken, Decoder, Definition, Model, Normalizer, PreTokenizer};
 use crate::error::{Error, Result};
-use crate::llama::LlamaModel;
 use serde_json::Value;
 
 /// A file, and where it gives other results than what it was made from: `added_tokens:in_text`.

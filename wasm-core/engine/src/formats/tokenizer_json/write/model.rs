@@ -2,9 +2,9 @@
 
 use super::added::Plan;
 use super::{push_string, refused};
+use crate::definition::llama::LlamaModel;
 use crate::definition::{Bpe, Model, Unigram, WordLevel, WordPiece};
 use crate::error::Result;
-use crate::llama::LlamaModel;
 use crate::vocab::Vocab;
 use serde_json::Value;
 

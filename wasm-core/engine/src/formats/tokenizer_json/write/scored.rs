@@ -1,9 +1,9 @@
 //! llama.cpp's merging by scores of texts, as the listed merges that come nearest to it.
 
 use super::refused;
+use crate::definition::llama::{Ranking, TextMerges};
 use crate::definition::{Bpe, Merge, Model};
 use crate::error::Result;
-use crate::llama::{Ranking, TextMerges};
 use crate::vocab::Vocab;
 
 /// Looking up all halves of a token costs its length squared; no real file comes near this.

@@ -1,0 +1,273 @@
+//! The way of bytes: pieces of raw text, a cache in front, and merges that start from bytes.
+
+use super::misses::Missed;
+use super::{Bpe, BpeScratch};
+use crate::model::bpe::cache::batch::{Batch, VIEW};
+use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::model::bpe::cache::pieces::PieceCache;
+use crate::model::bpe::long::backtrack::PieceMerger;
+use crate::model::bpe::merge::merger::Merger;
+use crate::model::bpe::multibyte::segments::{self, Segments};
+use crate::split::scan::PieceScan;
+
+/// So few missed pieces have nothing to share: what it takes to merge them together costs more.
+const FEW: usize = 2;
+
+/// Bytes that are copied together.
+const BLOCK: usize = 16;
+
+impl Bpe {
+    /// Whether [`Bpe::encode_pieces`] can be used.
+    pub fn serves_bytes(&self) -> bool {
+        self.bytes.is_some()
+    }
+
+    /// Whether characters of several bytes are merged as wholes.
+    pub fn serves_chars(&self) -> bool {
+        self.atoms.is_some()
+    }
+
+    /// The ids of a piece without caches and whole characters, for comparisons.
+    pub fn merge_bytes(&self, piece: &[u8], out: &mut Vec<u32>) {
+        let Some(bytes) = &self.bytes else { return };
+        match self.unreachable.id(Key::new(piece, 0, piece.len()), piece) {
+            Some(id) => out.push(id),
+            None => {
+                bytes.merge(&self.pairs, &mut Merger::default(), piece, out);
+            }
+        }
+    }
+
+    /// Encodes all pieces that `scan` cuts `text` into.
+    #[inline]
+    pub fn encode_pieces<S: PieceScan>(
+        &self,
+        scratch: &mut BpeScratch,
+        scan: &S,
+        text: &[u8],
+        out: &mut Vec<u32>,
+    ) {
+        scratch.batch.clear();
+        let mut start = 0;
+        while start < text.len() {
+            if S::HAS_WINDOWS {
+                let rest = text.get(start..).unwrap_or_default();
+                let end = match rest.first_chunk() {
+                    Some(view) => queue_window(&mut scratch.batch, scan, view, start),
+                    None => queue_window(&mut scratch.batch, scan, &padded(rest), start),
+                };
+                if scratch.batch.is_full() {
+                    self.settle(scratch, text, out);
+                }
+                if end > start {
+                    start = end;
+                    continue;
+                }
+            }
+            let end = scan.piece_end(text, start).clamp(start + 1, text.len());
+            scratch.batch.push(Key::new(text, start, end - start), start, end);
+            if scratch.batch.is_full() {
+                self.settle(scratch, text, out);
+            }
+            start = end;
+        }
+        self.settle(scratch, text, out);
+    }
+
+    /// Encodes pieces that were cut beforehand.
+    pub fn encode_ranges(
+        &self,
+        scratch: &mut BpeScratch,
+        text: &[u8],
+        ranges: &[(u32, u32)],
+        out: &mut Vec<u32>,
+    ) {
+        scratch.batch.clear();
+        for &(start, end) in ranges {
+            let (start, end) = (start as usize, end as usize);
+            scratch.batch.push(Key::new(text, start, end.saturating_sub(start)), start, end);
+            if scratch.batch.is_full() {
+                self.settle(scratch, text, out);
+            }
+        }
+        self.settle(scratch, text, out);
+    }
+
+    /// Encodes the pieces of the queue and empties it.
+    #[inline(never)]
+    fn settle(&self, scratch: &mut BpeScratch, text: &[u8], out: &mut Vec<u32>) {
+        let Some(bytes) = &self.bytes else { return };
+        let BpeScratch { merger, cache, batch, missed, segments, .. } = scratch;
+        batch.look_up(cache);
+        let mut copied = 0;
+        for misses in batch.misses().chunks(Missed::ROOM) {
+            let together = misses.len() > FEW;
+            if together {
+                missed.prepare(self, bytes, cache, batch, text, misses);
+            }
+            for (n, miss) in misses.iter().enumerate() {
+                batch.append_ids(copied, miss.filled(), out);
+                copied = miss.filled();
+                let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
+                let piece = text.get(start..end).unwrap_or_default();
+                if !together || !missed.take(n, cache, key, piece, out) {
+                    let place = Place { key, text, start, end };
+                    self.encode_missed(merger, cache, segments, place, out);
+                }
+            }
+        }
+        batch.append_ids(copied, batch.filled(), out);
+        batch.clear();
+    }
+
+    /// A piece that the first table does not know, or that is too long for it.
+    #[inline(never)]
+    fn encode_missed(
+        &self,
+        merger: &mut PieceMerger,
+        cache: &mut PieceCache,
+        segments: &mut Segments,
+        place: Place<'_>,
+        out: &mut Vec<u32>,
+    ) {
+        let Place { key, text, start, end } = place;
+        let piece = text.get(start..end).unwrap_or_default();
+        let remembered = !is_long_han_or_kana(piece);
+        if remembered && cache.recall(key, piece, out) {
+            return;
+        }
+        let Some(tables) = self.tables() else { return };
+        let before = out.len();
+        match (self.whole(key, piece), &self.atoms) {
+            (Some(id), _) => out.push(id),
+            (None, Some(atoms)) if !piece.is_ascii() => {
+                let model = segments::Model { tables, atoms };
+                segments.encode(model, merger, text, start..end, out);
+            }
+            _ => tables.merge(merger, piece, out),
+        }
+        if remembered {
+            cache.remember(key, piece, out.get(before..).unwrap_or_default());
+        }
+    }
+
+    /// The id of a piece that is known to be one token.
+    #[inline]
+    pub fn whole(&self, key: Key, piece: &[u8]) -> Option<u32> {
+        self.known.id(key, piece.len()).or_else(|| self.unreachable.id(key, piece))
+    }
+}
+
+/// A piece that was looked up in vain.
+struct Place<'a> {
+    key: Key,
+    text: &'a [u8],
+    start: usize,
+    end: usize,
+}
+
+/// Such a piece is seldom seen again, but its parts are.
+#[inline]
+fn is_long_han_or_kana(piece: &[u8]) -> bool {
+    let is_lead = |byte: &u8| matches!(byte, 0xE3..=0xE9);
+    // The first character, or the one behind a blank or behind punctuation of three bytes.
+    piece.len() > MAX_KEY
+        && piece.first_chunk().is_some_and(|[a, b, _, c]| [a, b, c].into_iter().any(is_lead))
+}
+
+/// The end of a text, followed by what no scanner knows: no piece is settled because of it.
+pub(super) fn padded(rest: &[u8]) -> [u8; VIEW] {
+    // In blocks of a fixed size, which are a few stores: a copy of any other is a call of the host.
+    let mut view = [0xFF; VIEW];
+    let (whole, behind) = rest.as_chunks::<BLOCK>();
+    for (place, block) in view.as_chunks_mut().0.iter_mut().zip(whole) {
+        *place = *block;
+    }
+    let places = view.get_mut(rest.len() - behind.len()..).unwrap_or_default();
+    for (place, byte) in places.iter_mut().zip(behind) {
+        *place = *byte;
+    }
+    view
+}
+
+/// Queues the pieces that are settled in the window at the start of `view`, which is at `base` of
+/// the text; answers where they end.
+#[inline(always)]
+fn queue_window<S: PieceScan>(
+    batch: &mut Batch,
+    scan: &S,
+    view: &[u8; VIEW],
+    base: usize,
+) -> usize {
+    let Some(window) = view.first_chunk() else { return base };
+    match scan.starts(window) {
+        // The start that is known already.
+        1 => base,
+        starts => batch.push_window(view, starts, base),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reading;
+    use super::*;
+    use crate::definition::Merge;
+    use crate::oracle::bpe::{byte_level_with, bytes_alone, merge_slowly};
+    use crate::oracle::random::Random;
+    use crate::split::scan::{ScanVisitor, Scanner};
+
+    struct Encode<'a>(&'a Bpe, &'a mut BpeScratch, &'a [Merge], &'a str);
+
+    impl ScanVisitor for Encode<'_> {
+        type Output = ();
+
+        fn visit<S: PieceScan>(self, scan: &S) {
+            let Self(bpe, scratch, merges, text) = self;
+            let (mut expected, mut start) = (Vec::new(), 0);
+            while start < text.len() {
+                let end = scan.piece_end(text.as_bytes(), start);
+                let symbols: Vec<u32> =
+                    text.as_bytes()[start..end].iter().map(|&byte| byte.into()).collect();
+                expected.extend(merge_slowly(&symbols, merges).into_iter().map(|token| token.0));
+                start = end;
+            }
+            let mut got = vec![7];
+            bpe.encode_pieces(scratch, scan, text.as_bytes(), &mut got);
+            assert_eq!(got[1..], expected, "{text:?}");
+        }
+    }
+
+    /// Batches, windows, the end of the text and a cache that fills up, against one piece after the
+    /// other.
+    #[test]
+    fn pieces_are_encoded_as_one_by_one() {
+        let mut random = Random::new(77);
+        let mut vocab = bytes_alone();
+        let mut merges = Vec::new();
+        let mut known: Vec<u32> = b" aabbc1.\n".iter().map(|&byte| byte.into()).collect();
+        while merges.len() < 60 {
+            let (left, right) = (*random.pick(&known), *random.pick(&known));
+            let text = format!("{}{}", vocab.text(left).unwrap(), vocab.text(right).unwrap());
+            if vocab.id(&text).is_some() || text.chars().count() > 9 {
+                continue;
+            }
+            let product = vocab.id_bound();
+            vocab.insert(&text, product).unwrap();
+            known.push(product);
+            merges.push(Merge { left, right, product });
+        }
+        let definition = byte_level_with(vocab, merges.clone());
+        let bpe = Bpe::new(definition, Reading::Bytes);
+        let mut scratch = bpe.scratch();
+        let atoms =
+            ["a", "b", "ab", "c", " ", "  ", "\n", "1", "12", ".", "'s", "é", "你", "A", "/"];
+        for round in 0..500 {
+            let kinds = 2 + random.below(atoms.len() - 1);
+            let length = random.below(if round % 50 == 0 { 4000 } else { 200 });
+            let text: String = (0..length).map(|_| atoms[random.below(kinds)]).collect();
+            for scanner in [Scanner::Cl100k, Scanner::Qwen2, Scanner::O200k, Scanner::Gpt2] {
+                scanner.visit(Encode(&bpe, &mut scratch, &merges, &text));
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Pieces that wait to be looked up together.
+//!
+//! Looking up one piece is a load from a large table, which mostly comes from a far cache, and
+//! nothing in WebAssembly fetches ahead. So pieces are queued first, with what they are looked up
+//! by. Then a loop touches all their places: it is so short that a processor has many of its loads
+//! on their way at the same time. Only then is anything compared.
+
+use super::key::{Key, MAX_KEY, REACH};
+use super::pieces::{slot, PieceCache, Table};
+use crate::simd::lane16::Wide;
+use crate::split::scan::WINDOW;
+
+/// How many pieces fit.
+pub const SIZE: usize = 2048;
+const MASK: usize = SIZE - 1;
+const UNROLLED: usize = 8;
+/// No batch has more, and it is a power of two.
+const IDS: usize = 4 * SIZE;
+
+/// So many ids are copied without a call.
+const FEW: usize = 64;
+
+/// What [`Batch::push_window`] looks at: a window, and what follows the last start in it.
+pub const VIEW: usize = WINDOW + REACH;
+
+#[derive(Debug)]
+pub struct Batch {
+    keys: [Key; SIZE],
+    /// Where each piece starts, and above that its place in the cache: one store instead of two.
+    places: [u64; SIZE],
+    /// Where the pieces end whose keys do not say how long they are.
+    ends: [u32; SIZE],
+    queued: usize,
+    /// The ids of the pieces that the cache knows, one behind the other. A store of fixed width is
+    /// one instruction, while growing a `Vec` by one to three ids each time is a call. A store
+    /// writes four lanes, of which at most three are ids; there is room for it behind any place.
+    ids: [u32; IDS + 4],
+    filled: usize,
+    /// Where the others are.
+    misses: [Miss; SIZE],
+    missed: usize,
+    /// Never read; without it the touching would be optimised away.
+    touched: Wide,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            keys: [Key::default(); SIZE],
+            places: [0; SIZE],
+            ends: [0; SIZE],
+            queued: 0,
+            ids: [0; IDS + 4],
+            filled: 0,
+            misses: [Miss::default(); SIZE],
+            missed: 0,
+            touched: Wide::default(),
+        }
+    }
+}
+
+/// A piece that the cache did not know at once, and how many ids come before those of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Miss(u32);
+
+impl Miss {
+    #[inline(always)]
+    fn new(at: usize, filled: usize) -> Self {
+        Self(at as u32 | (filled as u32) << 16)
+    }
+
+    #[inline(always)]
+    pub fn at(self) -> usize {
+        self.0 as usize & MASK
+    }
+
+    #[inline(always)]
+    pub fn filled(self) -> usize {
+        self.0 as usize >> 16
+    }
+}
+
+#[inline(always)]
+fn slot_of(place: u64) -> u32 {
+    (place >> 32) as u32
+}
+
+impl Batch {
+    /// So many pieces can be added when it does not ask to be emptied.
+    pub const ROOM: usize = 64;
+
+    pub fn clear(&mut self) {
+        self.queued = 0;
+    }
+
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.queued > SIZE - Self::ROOM
+    }
+
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.queued.min(SIZE)
+    }
+
+    /// Adds a piece.
+    #[inline(always)]
+    pub fn push(&mut self, key: Key, start: usize, end: usize) {
+        self.write(self.queued, key, start, end);
+        self.queued += 1;
+    }
+
+    /// Adds a token that stands in the text as itself.
+    pub fn push_token(&mut self, id: u32) {
+        self.push(Key::of_token(id), 0, 0);
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: usize, key: Key, start: usize, end: usize) {
+        let at = at & MASK;
+        self.keys[at] = key;
+        self.places[at] = start as u64 | u64::from(slot(key)) << 32;
+        if end - start > MAX_KEY {
+            self.ends[at] = end as u32;
+        }
+    }
+
+    /// Adds the pieces that start in the window at the start of `view`, which is at `base` of the
+    /// text: one begins there, the others at the bits of `starts`. Answers where the last one
+    /// starts, which is not added.
+    ///
+    /// A function of its own: its loop has few values to keep, and compilers of WebAssembly find a
+    /// register for each of them only where nothing else is about.
+    #[inline(never)]
+    pub fn push_window(&mut self, view: &[u8; VIEW], starts: u64, base: usize) -> usize {
+        let (mut rest, mut from, mut at) = (starts & !1, 0, self.queued);
+        let mut next = |rest: u64| {
+            let to = rest.trailing_zeros() as usize;
+            if let Some(reach) = view.get(from & (WINDOW - 1)..).and_then(<[u8]>::first_chunk) {
+                self.write(at, Key::of_window(reach, to - from), base + from, base + to);
+            }
+            at += 1;
+            from = to;
+            rest & rest.wrapping_sub(1)
+        };
+        // Two in a round: a round is where hosts look at the clock.
+        while rest != 0 {
+            rest = next(rest);
+            if rest == 0 {
+                break;
+            }
+            rest = next(rest);
+        }
+        self.queued = at;
+        base + from
+    }
+
+    /// Asks the cache for all of them.
+    pub fn look_up(&mut self, cache: &mut PieceCache) {
+        (self.filled, self.missed) = (0, 0);
+        match cache.table() {
+            Some(table) => {
+                self.touch(&table);
+                self.compare(table);
+            }
+            None => {
+                self.missed = self.count();
+                self.misses = std::array::from_fn(|at| Miss::new(at, 0));
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn touch(&mut self, table: &Table<'_>) {
+        let mut touched = Wide::default();
+        // The last round may touch places of earlier pieces.
+        for places in self.places.chunks_exact(UNROLLED).take(self.count().div_ceil(UNROLLED)) {
+            for &place in places {
+                touched = touched.xor(table.touch(slot_of(place)));
+            }
+        }
+        self.touched = touched;
+    }
+
+    #[inline(never)]
+    fn compare(&mut self, mut table: Table<'_>) {
+        let (mut filled, mut missed) = (0, 0);
+        for at in 0..self.count() {
+            let (key, slot) = (self.keys[at], slot_of(self.places[at]));
+            let answer = table.answer(key, slot);
+            let Some((_, behind)) = self.ids.split_at_mut_checked(filled & (IDS - 1)) else {
+                break;
+            };
+            let Some(place) = behind.first_chunk_mut() else { break };
+            answer.store(place);
+            let mut count = answer.last_lane() as usize;
+            // A few of a hundred: guessing wrong there costs less than asking both each time.
+            if count == 0 {
+                let beside = table.answer_beside(key, slot);
+                beside.store(place);
+                count = beside.last_lane() as usize;
+                if count == 0 {
+                    self.misses[missed & MASK] = Miss::new(at, filled);
+                    missed += 1;
+                }
+            }
+            filled += count;
+        }
+        (self.filled, self.missed) = (filled, missed);
+    }
+
+    /// Appends ids of pieces that the cache knows. Between two misses there are few of them, and
+    /// hosts copy memory by a call that costs more than a few stores.
+    #[inline(always)]
+    pub fn append_ids(&self, from: usize, to: usize, out: &mut Vec<u32>) {
+        if to.saturating_sub(from) > FEW {
+            out.extend_from_slice(self.ids.get(from..to).unwrap_or_default());
+            return;
+        }
+        // Whole fours, and then without those that are too many: up to three stores that depend on
+        // how many there are cost more than one that does not.
+        let end = out.len() + to.saturating_sub(from);
+        let mut at = from;
+        while at < to {
+            let Some((_, behind)) = self.ids.split_at_checked(at) else { break };
+            let Some(four) = behind.first_chunk::<4>() else { break };
+            out.extend_from_slice(four);
+            at += 4;
+        }
+        out.truncate(end);
+    }
+
+    /// How many ids the cache knows.
+    pub fn filled(&self) -> usize {
+        self.filled
+    }
+
+    pub fn misses(&self) -> &[Miss] {
+        self.misses.get(..self.missed).unwrap_or_default()
+    }
+
+    pub fn key(&self, at: usize) -> Key {
+        self.keys[at & MASK]
+    }
+
+    pub fn span(&self, at: usize) -> (usize, usize) {
+        let start = self.places[at & MASK] as u32 as usize;
+        match self.key(at).length() {
+            length @ ..=MAX_KEY => (start, start + length),
+            _ => (start, self.ends[at & MASK] as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::random::Random;
+
+    /// Whatever was asked before and whatever changes meanwhile, each answer is the cache's.
+    #[test]
+    fn looking_up_together_is_looking_up_one_by_one() {
+        let mut random = Random::new(5);
+        let mut cache = PieceCache::default();
+        let mut batch = Batch::default();
+        let mut known = 0;
+        for round in 0..300 {
+            batch.clear();
+            let mut expected = Vec::new();
+            while !batch.is_full() && random.below(200) > 0 {
+                let piece: Vec<u8> =
+                    (0..1 + random.below(3)).map(|_| b'a' + random.below(9) as u8).collect();
+                let key = Key::new(&piece, 0, piece.len());
+                if random.below(3) == 0 {
+                    cache.insert_short(key, &[round, 7, 9][..1 + random.below(3)]);
+                }
+                batch.push(key, expected.len(), expected.len() + piece.len());
+                expected.push(key);
+            }
+            batch.look_up(&mut cache);
+            assert_eq!(batch.count(), expected.len());
+            let (mut ids, mut misses) = (Vec::new(), Vec::new());
+            for (at, key) in expected.into_iter().enumerate() {
+                let (known, count) = cache.short(key);
+                if count == 0 {
+                    misses.push((at, ids.len()));
+                }
+                ids.extend_from_slice(&known[..count]);
+                assert_eq!((batch.span(at).0, batch.key(at)), (at, key));
+            }
+            let mut filled = Vec::new();
+            batch.append_ids(0, batch.filled(), &mut filled);
+            assert_eq!(filled, ids);
+            let missed: Vec<_> = batch.misses().iter().map(|m| (m.at(), m.filled())).collect();
+            assert_eq!(missed, misses);
+            known += ids.len();
+        }
+        assert!(known > 5000, "{known}");
+        batch.clear();
+        batch.push(Key::new(b"a", 0, 1), 0, 1);
+        batch.look_up(&mut PieceCache::none());
+        assert_eq!((batch.misses().len(), batch.filled()), (1, 0));
+    }
+}

@@ -1,0 +1,149 @@
+//! The vocabulary as whole pieces.
+//!
+//! A third of the pieces that the cache does not know are tokens: too many to start the cache with,
+//! and the longest way to go by merges, as every symbol of them merges. So they are looked up. Most
+//! pieces that come here are no tokens, and one load of four bytes says that: an id with some bits of
+//! the hash beside it. The tables are never written to, so all clones of an instance share them.
+
+use super::key::{Key, MAX_KEY};
+use crate::simd::lane16::Wide;
+
+const ID_BITS: u32 = 20;
+const ID_MASK: u32 = (1 << ID_BITS) - 1;
+const EMPTY: u32 = u32::MAX;
+
+#[derive(Debug, Default)]
+pub struct Known {
+    slots: Vec<u32>,
+    shift: u32,
+    /// By id.
+    keys: Vec<Key>,
+}
+
+impl Known {
+    /// Of pieces and the ids that encoding gives. What does not fit is left out.
+    pub fn new(pieces: &[(Key, u32)]) -> Self {
+        let bits = (pieces.len() * 2).next_power_of_two().trailing_zeros().max(6);
+        let mut known =
+            Self { slots: vec![EMPTY; 1 << bits], shift: u64::BITS - bits, keys: Vec::new() };
+        // A table by id is as long as the list of pieces, not as a giant id.
+        let bound = (pieces.len() * 2 + (1 << 16)).min(ID_MASK as usize);
+        for &(key, id) in pieces.iter().filter(|(_, id)| (*id as usize) < bound) {
+            known.insert(key, id);
+        }
+        known
+    }
+
+    fn insert(&mut self, key: Key, id: u32) {
+        let place = id as usize;
+        if self.keys.len() <= place {
+            self.keys.resize(place + 1, Key::default());
+        }
+        match self.keys.get_mut(place) {
+            // A second piece with the same id is merged like any other.
+            Some(known) if *known == Key::default() => *known = key,
+            _ => return,
+        }
+        let hash = key.hash();
+        let mut at = self.home(hash);
+        while self.slots.get(at).is_some_and(|&slot| slot != EMPTY) {
+            at = self.next(at);
+        }
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = mark(hash) | id;
+        }
+    }
+
+    /// What a piece of up to [`MAX_KEY`] bytes is encoded as, if that is one id.
+    #[inline]
+    pub fn id(&self, key: Key, len: usize) -> Option<u32> {
+        if len > MAX_KEY {
+            return None;
+        }
+        let hash = key.hash();
+        let (mark, mut at) = (mark(hash), self.home(hash));
+        while let Some(&slot) = self.slots.get(at).filter(|slot| **slot != EMPTY) {
+            let id = slot & ID_MASK;
+            if slot & !ID_MASK == mark && self.keys.get(id as usize) == Some(&key) {
+                return Some(id);
+            }
+            at = self.next(at);
+        }
+        None
+    }
+
+    /// Some bits of what [`Self::id`] looks at first: reading them brings it into a near cache.
+    #[inline(always)]
+    pub fn touch_slot(&self, key: Key) -> u32 {
+        self.slots.get(self.home(key.hash())).copied().unwrap_or_default()
+    }
+
+    /// And of what it looks at then.
+    #[inline(always)]
+    pub fn touch_key(&self, key: Key) -> Wide {
+        let slot = self.touch_slot(key);
+        let id = if slot & !ID_MASK == mark(key.hash()) { slot & ID_MASK } else { 0 };
+        self.keys.get(id as usize).copied().unwrap_or_default().bits()
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
+    }
+
+    #[inline]
+    fn next(&self, at: usize) -> usize {
+        (at + 1) & self.slots.len().wrapping_sub(1)
+    }
+}
+
+/// Bits of the hash that the place says nothing about.
+#[inline]
+fn mark(hash: u64) -> u32 {
+    (hash >> 8) as u32 & !ID_MASK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::random::Random;
+    use std::collections::HashMap;
+
+    #[test]
+    fn answers_are_those_of_a_map() {
+        let mut random = Random::new(19);
+        for count in [0, 1, 2, 500, 6000] {
+            let mut piece = || {
+                let length = 1 + random.below(MAX_KEY);
+                (0..length).map(|_| b'a' + random.below(3) as u8).collect::<Vec<_>>()
+            };
+            let mut ids = HashMap::new();
+            for id in 0..count {
+                let id = if id % 3 == 0 { id } else { id + 70_000 };
+                ids.entry(piece()).or_insert(id);
+            }
+            let pieces: Vec<(Key, u32)> =
+                ids.iter().map(|(piece, id)| (Key::new(piece, 0, piece.len()), *id)).collect();
+            let known = Known::new(&pieces);
+            let mut found = 0;
+            let bound = pieces.len() * 2 + (1 << 16);
+            for piece in (0..20_000).map(|_| piece()).chain(ids.keys().cloned().collect::<Vec<_>>())
+            {
+                let expected = ids.get(&piece).copied().filter(|id| (*id as usize) < bound);
+                assert_eq!(known.id(Key::new(&piece, 0, piece.len()), piece.len()), expected);
+                found += usize::from(expected.is_some());
+            }
+            assert!(found * 4 >= pieces.len(), "{found}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_there() {
+        let key = |text: &[u8]| Key::new(text, 0, text.len());
+        let known = Known::new(&[(key(b"a"), 7), (key(b"b"), 7), (key(b"c"), 1 << 20)]);
+        assert_eq!((known.id(key(b"a"), 1), known.id(key(b"b"), 1)), (Some(7), None));
+        assert_eq!(known.id(key(b"c"), 1), None);
+        assert_eq!(known.id(key(b"longer than a key"), 17), None);
+        assert_eq!(Known::default().id(key(b"a"), 1), None);
+    }
+}
