@@ -118,7 +118,7 @@ impl Body {
         self.state.fill(0);
         let mut text = std::mem::take(&mut self.text).into_bytes();
         text.fill(0);
-        // Without this the compiler may leave the zeroes out: nobody reads them before the memory
+        // Without this the compiler may leave the zeroes out: nothing reads them before the memory
         // goes back.
         black_box((&mut self.input, &mut self.ids, &mut self.details.tokens, &mut text));
         black_box((&mut self.table, &mut self.state));

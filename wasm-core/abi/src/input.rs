@@ -105,7 +105,7 @@ fn cut<'a, T>(lengths: &'a [u32], mut rest: &'a [T]) -> impl Iterator<Item = Res
 
 /// Checks text once, for all that comes behind.
 pub fn utf8(bytes: &[u8]) -> Result<&str> {
-    // The fast check does not say where; whoever has wrong text can wait for the slow one.
+    // The fast check does not say where; for wrong text the slow one finds the place.
     simdutf8::basic::from_utf8(bytes).or_else(|_| {
         std::str::from_utf8(bytes).map_err(|error| {
             Error::new(ErrorKind::InvalidText, "the text is not valid UTF-8")

@@ -13,7 +13,7 @@ const FREE: u32 = 0;
 const IDLE: u32 = 1;
 const BUSY: u32 = 2;
 
-/// One place for a session. Whoever turned `state` into `BUSY` owns the cells until it is turned
+/// One place for a session. The call that turned `state` into `BUSY` owns the cells until it is turned
 /// back; a trap leaves it `BUSY`, so that a session that was cut off is never entered again.
 #[repr(C, align(128))]
 struct Slot {

@@ -1,4 +1,4 @@
-//! The engine in the process of whoever loads this library: what `pywasmtok bench --only native` and
+//! The engine in the process that loads this library: what `pywasmtok bench --only native` and
 //! `python -m tools.bench.sandbox_tax` time beside the WebAssembly builds. Never shipped.
 //!
 //! A session is one tokenizer, one scratch and the ids of the last text, for one thread at a time.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn pwn_open(data: *const u8, len: usize) -> *mut Session {
 }
 
 /// # Safety
-/// `session` is of [`pwn_open`], and nobody uses it any more.
+/// `session` is of [`pwn_open`], and is not in use.
 #[no_mangle]
 pub unsafe extern "C" fn pwn_close(session: *mut Session) {
     if !session.is_null() {
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn pwn_close(session: *mut Session) {
 /// text is checked, as it is in the sandbox.
 ///
 /// # Safety
-/// `session` is of [`pwn_open`], nobody else uses it meanwhile, and `text` has `len` bytes.
+/// `session` is of [`pwn_open`], no other call uses it meanwhile, and `text` has `len` bytes.
 #[no_mangle]
 pub unsafe extern "C" fn pwn_encode(session: *mut Session, text: *const u8, len: usize) -> usize {
     // SAFETY: the caller says so.

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
-        // Whoever reads our output may stop reading.
+        // The reader of the output may stop reading.
         Err(Failure::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(Failure::Io(error)) => {
             eprintln!("{error}");

@@ -19,7 +19,7 @@ const USED: u32 = 20;
 const HOMES: [(u32, u32); 2] = [(0xF_0000, 0x11_0000), (0x4_0000, 0xE_0000)];
 const FIRST: u32 = 0x4_0000;
 
-/// The number of a value in the table of origins; `TEMPLATE` for text that nobody sent.
+/// The number of a value in the table of origins; `TEMPLATE` for text of no message.
 pub type Origin = u32;
 pub const TEMPLATE: Origin = 0;
 
@@ -85,7 +85,7 @@ pub enum Part<'a> {
     Generation { opens: bool },
 }
 
-/// Marks that do not pair: somebody took a text apart that had them.
+/// Marks that do not pair: a text that had them was taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Torn;
 

@@ -18,7 +18,7 @@ pub struct Blocks<A> {
     general: A,
 }
 
-/// What stands in a block that nobody uses.
+/// What stands in a block that is not in use.
 struct Free {
     next: *mut Free,
 }

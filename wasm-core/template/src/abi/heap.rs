@@ -1,7 +1,7 @@
 //! The general allocator: dlmalloc, on a linear memory whose size never changes.
 //!
 //! Where a host checks addresses in the code, a memory that can grow costs a load of its size at each
-//! access. So this one has its largest size from the beginning. What nobody has touched takes no room
+//! access. So this one has its largest size from the beginning. Pages that were not touched take no room
 //! in a machine, and how much may be taken is a number that the host sets.
 
 use dlmalloc::{Allocator, Dlmalloc};
@@ -32,22 +32,22 @@ impl Heap {
 // SAFETY: dlmalloc keeps the promises of an allocator; it is entered by one caller at a time.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: nobody else holds it.
+        // SAFETY: no other reference to it exists.
         unsafe { (*self.blocks.get()).malloc(layout.size(), layout.align()) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: nobody else holds it.
+        // SAFETY: no other reference to it exists.
         unsafe { (*self.blocks.get()).calloc(layout.size(), layout.align()) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: nobody else holds it; the block is one of its own.
+        // SAFETY: no other reference to it exists; the block is one of its own.
         unsafe { (*self.blocks.get()).free(block, layout.size(), layout.align()) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: nobody else holds it; the block is one of its own.
+        // SAFETY: no other reference to it exists; the block is one of its own.
         unsafe { (*self.blocks.get()).realloc(block, layout.size(), layout.align(), size) }
     }
 }

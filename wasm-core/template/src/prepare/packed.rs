@@ -27,7 +27,7 @@ pub fn parse_packed(source: &[u8], depth: usize) -> Result<Value> {
     match reader.value(0) {
         Ok(value) if reader.rest.is_empty() => Ok(value),
         Ok(_) => Err(malformed("something follows the value")),
-        Err(Failed) => Err(reader.error.unwrap_or_else(|| malformed("nobody says why"))),
+        Err(Failed) => Err(reader.error.unwrap_or_else(|| malformed("no reason is known"))),
     }
 }
 

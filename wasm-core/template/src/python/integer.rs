@@ -1,5 +1,5 @@
 //! Whole numbers of any size, as a sign and decimal digits: they are read, printed and written in
-//! other bases here; nobody calculates with them.
+//! other bases here; no template calculates with them.
 
 use super::classes::{decimal, is_space};
 use super::fault::{Fault, Outcome};

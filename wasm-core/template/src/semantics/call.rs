@@ -46,7 +46,7 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// Nobody looks: the plain renders.
+/// No observer: the plain renders.
 pub type Observed = Option<Arc<dyn Observer>>;
 
 /// Functions by name, in the order of their names' bytes.

@@ -4,8 +4,8 @@
 //! observer (`observer.rs`), which shows plain texts to functions and marks what they answer, and
 //! the output is held against that of a plain render (`tracing.rs`): what does not agree is refused.
 //!
-//! Numbers, booleans and the keys that a template writes are no text of anybody's. The keys of
-//! dictionaries are somebody's as soon as they come out as texts, whoever made the dictionary.
+//! Numbers, booleans and the keys that a template writes are no text of a sender. The keys of
+//! dictionaries belong to a sender as soon as they come out as texts, also those of the template's own.
 
 #[cfg(test)]
 mod corpus_tests;

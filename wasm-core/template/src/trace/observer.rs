@@ -314,7 +314,7 @@ fn aligned(
             Aligned::Beginning => text.beginning(words),
             Aligned::Ending => text.ending(words),
             Aligned::CharacterByCharacter => text.character_by_character(words),
-            // The indentation itself may be somebody's.
+            // The indentation itself may be of a sender.
             Aligned::Indented if plain.of_args.origin == TEMPLATE => text.indented(words),
             _ => None,
         };

@@ -60,7 +60,7 @@ impl Paths {
         (node.step.as_ref() == Some(step)).then_some(node.parent)
     }
 
-    /// What holds both; text of the template and of somebody is somebody's.
+    /// What holds both; text of the template and of a sender belongs to the sender.
     #[must_use]
     pub fn common(&self, a: Origin, b: Origin) -> Origin {
         if a == b || b == TEMPLATE {

@@ -20,7 +20,7 @@ const DEPTH: usize = 200;
 pub struct Seen {
     /// What holds all origins met; `TEMPLATE`: none was.
     pub origin: Origin,
-    /// An object that nobody can look into.
+    /// An object whose parts cannot be read.
     pub opaque: bool,
 }
 
@@ -59,7 +59,7 @@ impl Tracing {
                 }
                 let was_marked = inside.origin != TEMPLATE;
                 if !entries.is_empty() && !was_marked {
-                    // Its keys are somebody's.
+                    // Its keys are of a sender.
                     inside.origin = REQUEST;
                 }
                 seen.opaque |= inside.opaque;

@@ -133,7 +133,7 @@ impl<'a> Piece<'a> {
                         other => {
                             return Err(Error::unsupported(
                                 "sentencepiece:type",
-                                format!("a piece is of type {other}, which nobody knows yet"),
+                                format!("a piece is of type {other}, which is not known"),
                             )
                             .at_offset(offset))
                         }

@@ -9,7 +9,7 @@ use crate::semantics::generators::{failing, generator};
 use crate::semantics::iterate::items_then;
 
 /// A generator of what `each` makes of the items. An error waits until the items before it are
-/// taken, and is never seen if nobody takes them.
+/// taken, and is never seen if they are not taken.
 pub fn lazily(
     name: &'static str,
     subject: &Value,

@@ -90,7 +90,7 @@ pub fn join(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     joined.map(Value::from).map_err(failed)
 }
 
-/// Nothing of what is undefined; for what is no dictionary an error, when somebody looks.
+/// Nothing of what is undefined; for what is no dictionary an error, when its items are read.
 pub fn items(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     const NAME: &str = "do_items";
     call.bind(NAME, 0, [])?;

@@ -222,7 +222,7 @@ pub fn wordwrap(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         )));
     }
     let mut lines = Vec::new();
-    // Without lines nobody looks at the width.
+    // Without lines the width has no use.
     let paragraphs = split::splitlines(text, false);
     let width = width.filter(|_| !paragraphs.is_empty());
     let options = wrap::Options {
