@@ -396,7 +396,7 @@ def test_there_is_no_renderer_to_choose(model: Model, more: dict[str, Any]) -> N
             tok.apply_chat_template(CHATS[0], renderer=name, **more)
         assert "nothing has to be chosen" in str(refused.value.hint)
     with pytest.raises(pywasmtok.InvalidArgument, match="minijinja"):
-        tok.chat_session(CHATS[0], renderer="minijinja").render()
+        tok.chat_session(messages=CHATS[0], renderer="minijinja").render()
     tok.set_chat_template(lambda messages, **more: "x")
     with pytest.raises(pywasmtok.InvalidArgument, match="minijinja"):
         tok.apply_chat_template(CHATS[0], renderer="minijinja", tokenize=False)
