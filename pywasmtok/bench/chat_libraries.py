@@ -38,23 +38,7 @@ def ours(file: TokenizerFile, build: str, name: str) -> ChatLibrary:
     from ..loading.factory import create_tokenizer
 
     tokenizer = create_tokenizer(file.source, encoder="core", build=build)
-    # What one of the twins has compiled, the other finds.
-    return _face(name, tokenizer, None if name == TWIN else renderer().compile)
-
-
-def trusted(file: TokenizerFile, build: str) -> ChatLibrary:
-    imported("minijinja")
-    from ..chat.trusted import renderer
-    from ..loading.factory import create_tokenizer
-
-    tokenizer = create_tokenizer(file.source, encoder="core", build=build)
-    return _face("trusted", tokenizer, renderer().compile, renderer="minijinja")
-
-
-def _face(
-    name: str, tokenizer: Any, compile_: Callable[[str], Any] | None, **more: Any
-) -> ChatLibrary:
-    apply = tokenizer.apply_chat_template
+    apply: Callable[..., Any] = tokenizer.apply_chat_template
 
     def text(source: str) -> Render:
         tokenizer.set_chat_template(source)
@@ -63,17 +47,17 @@ def _face(
             tools=chat.tools,
             add_generation_prompt=True,
             tokenize=False,
-            **more,
             **SPECIAL,
         )
 
     def ids(source: str) -> Render:
         tokenizer.set_chat_template(source)
         return lambda chat: apply(
-            chat.messages, tools=chat.tools, add_generation_prompt=True, **more, **SPECIAL
+            chat.messages, tools=chat.tools, add_generation_prompt=True, **SPECIAL
         )["input_ids"]
 
-    return ChatLibrary(name, compile_, text, ids)
+    # What one of the twins has compiled, the other finds.
+    return ChatLibrary(name, None if name == TWIN else renderer().compile, text, ids)
 
 
 def sandbox(_: TokenizerFile, __: str) -> ChatLibrary:
@@ -169,7 +153,6 @@ def _variables(chat: Chat) -> Mapping[str, Any]:
 
 PEERS: Mapping[str, Callable[[TokenizerFile, str], ChatLibrary]] = {
     "sandbox": sandbox,
-    "trusted": trusted,
     "hf": transformers,
     "jinja2": jinja2,
     "minijinja": minijinja,

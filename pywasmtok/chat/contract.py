@@ -1,7 +1,6 @@
 """What every renderer of chat templates takes and answers.
 
-Two fulfil it: the sandbox (`chat/sandbox.py`, for templates from anywhere) and the package
-`minijinja` (`chat/trusted.py`, for the operator's own templates only).
+The sandbox (`chat/sandbox.py`) fulfils it; a program may hand its own renderer to a call.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument
 from .contract import Profile, RenderRequest, TemplateLimits
-from .renderers import Rendering
+from .renderers import Rendering, refuse_unknown
 from .reserved import refuse_reserved
 from .result import ChatEncoding, Row, Shape
 from .tools_schema import tools_as_dicts
@@ -41,6 +41,7 @@ class Asked(NamedTuple):
     def checked(self) -> Asked:
         if self.profile not in PROFILES:
             raise InvalidArgument(f"profile={self.profile!r} is none of {', '.join(PROFILES)}")
+        refuse_unknown(self.renderer)
         if self.continue_final_message and self.add_generation_prompt:
             raise InvalidArgument(
                 "continue_final_message and add_generation_prompt exclude each other: a chat goes "

@@ -72,8 +72,8 @@ class ChatMethods:
         return_tensors  "np": arrays; "buffer": ids as memoryviews of u32
         now             what `strftime_now` tells; None: the clock
         profile         whose habits: "hf-5" or "hf-4.57"
-        renderer        "sandbox", or "minijinja" for templates of the program's own. A template
-                        that comes with the call is always rendered in the sandbox
+        renderer        a renderer of the program's own, in place of the sandbox. A template that
+                        comes with the call is always rendered in the sandbox
         strict          False: what cannot be rendered exactly is a warning
         limits          bounds on templates and their work
         kwargs          variables of the template

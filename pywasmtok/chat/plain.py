@@ -20,7 +20,7 @@ from ..errors import TemplateLimitExceeded
 __all__ = ["pack", "pack_plain", "place", "plain"]
 
 # The fourth version of the format: short strings without a copy, references to what was written
-# before, and the same in every release of Python. A renderer elsewhere gets JSON.
+# before, and the same in every release of Python.
 _VERSION: Final = 4
 # Deeper than any limit that is sensible; `marshal` takes some 200 bytes of stack for each level.
 _DEEPEST: Final = 256

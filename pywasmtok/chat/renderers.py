@@ -1,8 +1,4 @@
-"""Which renderer serves a template.
-
-The sandbox takes templates from anywhere. The package `minijinja` renders in this process, where a
-hostile template could stop it: it serves only templates that the program itself gave.
-"""
+"""The renderer of a template: the sandbox, one that a program hands over, or a function."""
 
 from __future__ import annotations
 
@@ -11,35 +7,29 @@ from collections.abc import Callable
 from ..errors import InvalidArgument
 from .contract import CompiledTemplate, Rendered, Renderer, RenderRequest
 
-__all__ = ["NAMES", "Rendering", "by_function", "choose"]
-
-NAMES = ("sandbox", "minijinja")
+__all__ = ["Rendering", "by_function", "choose", "refuse_unknown"]
 
 Rendering = str | Renderer | None
-"""The name of a renderer, an own one, or None for the sandbox."""
+"""A program's own renderer; None or "sandbox": the sandbox."""
 
 
-def choose(rendering: Rendering, *, of_operator: bool, sandbox: Renderer | None = None) -> Renderer:
-    """`of_operator`: whether the template is the program's own. `sandbox`: that of the tokenizer,
-    where it has one of its own."""
-    if rendering is None or rendering == "sandbox":
-        if sandbox is not None:
-            return sandbox
-        from .sandbox import renderer
-
-        return renderer()
-    if not isinstance(rendering, str):
-        return rendering
-    if rendering != "minijinja":
-        raise InvalidArgument(f"renderer={rendering!r} is none of {', '.join(NAMES)}")
-    if not of_operator:
+def refuse_unknown(rendering: Rendering) -> None:
+    if isinstance(rendering, str) and rendering != "sandbox":
         raise InvalidArgument(
-            "renderer='minijinja' renders in this process, and this template came with a model",
-            hint="If it is to be trusted, say so: tok.set_chat_template(tok.chat_template)",
+            f"there is no renderer {rendering!r}",
+            hint="Templates render in the sandbox; nothing has to be chosen: leave `renderer` out",
         )
-    from .trusted import renderer as trusted
 
-    return trusted()
+
+def choose(rendering: Rendering, sandbox: Renderer | None) -> Renderer:
+    """`sandbox`: that of the tokenizer, if it has one of its own."""
+    if not (rendering is None or isinstance(rendering, str)):
+        return rendering
+    if sandbox is not None:
+        return sandbox
+    from .sandbox import renderer
+
+    return renderer()
 
 
 def by_function(function: Callable[..., str]) -> CompiledTemplate:

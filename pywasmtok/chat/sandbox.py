@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache, partial
 from itertools import count
@@ -14,23 +13,14 @@ from typing import Any, Final
 from .._host import refuse_subinterpreter
 from .._host.template import abi
 from .._host.template.instance import HEADER, NotPlain, TemplateInstance
-from .._host.template.pool import TemplatePool, TemplatePools, pool, shared
+from .._host.template.pool import TemplatePools, shared
 from .._host.wasm.status import lone_surrogate
 from ..errors import CoreTrap
 from .contract import Origin, Rendered, RenderRequest, TemplateLimits
 from .plain import pack, pack_plain
 from .reserved import refuse_reserved
 
-__all__ = [
-    "Prepared",
-    "SandboxRenderer",
-    "SandboxTemplate",
-    "Translated",
-    "contents",
-    "prepare",
-    "renderer",
-    "translate",
-]
+__all__ = ["SandboxRenderer", "SandboxTemplate", "contents", "renderer"]
 
 _WORD: Final = 0xFFFF_FFFF
 # The last word of a header.
@@ -184,61 +174,6 @@ def renderer() -> SandboxRenderer:
     return _renderer
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
-    """A template in the words of the Python package `minijinja`."""
-
-    source: str
-    generation: bool
-    """Whether there are generation blocks."""
-    warnings: Sequence[str]
-
-
-def translate(
-    source: str, *, strict: bool = True, limits: TemplateLimits | None = None
-) -> Translated:
-    limits = limits or TemplateLimits()
-    content = _utf8(source, "chat_template")
-    flags = abi.FLAG_STRICT if strict else 0
-    header = [flags, *_bounds(limits), *_NO_TIME, 0, len(content)]
-    text, notes = _text("tpl_translate", limits, header, content)
-    return Translated(text, bool(notes["generation"]), _warnings(notes["warnings"]))
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The variables of a template, and what is left to do after a render elsewhere."""
-
-    variables: dict[str, Any]
-    final: str | None
-    _limits: TemplateLimits
-
-    def finish(self, text: str) -> str:
-        """Cuts the text behind the message that is continued, if one is."""
-        if self.final is None:
-            return text
-        field, content = self.final.encode(), _utf8(text, "the rendered text")
-        header = [0, *_bounds(self._limits), *_NO_TIME, len(field), len(content)]
-        return _text("tpl_cut", self._limits, header, field, content)[0]
-
-
-def prepare(request: RenderRequest, source: str, limits: TemplateLimits | None = None) -> Prepared:
-    """What a template with this source would be given, as plain Python data."""
-    limits = limits or TemplateLimits()
-    flags, field = _habits(request)
-    behind = _utf8(source, "chat_template")
-
-    def attempt(packed: bytes) -> Prepared:
-        header = [flags, *_bounds(limits), *_NO_TIME, len(field), len(packed)]
-        text, notes = _text("tpl_prepare", limits, header, field, packed, behind)
-        return Prepared(json.loads(text), notes["final"], limits)
-
-    try:
-        return attempt(pack(contents(request)))
-    except NotPlain:
-        return attempt(pack_plain(contents(request)))
-
-
 def contents(request: RenderRequest) -> dict[str, Any]:
     """The request as the renderer takes it; its values are those of the caller."""
     arguments, special = request.arguments, request.special_tokens
@@ -292,25 +227,6 @@ def _with_spans(text: str, instance: TemplateInstance) -> Rendered:
     rows = json.loads(answer.origins) if answer.origins else []
     origins = tuple(Origin(start, end, tuple(path)) for start, end, path in rows)
     return Rendered(text, tuple(pairs), origins)
-
-
-def _text(
-    function: str, limits: TemplateLimits, header: list[int], *parts: bytes
-) -> tuple[str, Any]:
-    """The text that a function without a template gives, and its notes."""
-    refuse_subinterpreter()
-
-    def work(instance: TemplateInstance) -> tuple[str, Any]:
-        instance.begin(limits.deadline)
-        text = instance.text(function, header, *parts)
-        notes = instance.answer().notes
-        return text, json.loads(notes) if notes else None
-
-    return _pool(limits).run(work)
-
-
-def _pool(limits: TemplateLimits) -> TemplatePool:
-    return pool(limits.memory)
 
 
 def _warnings(notes: list[dict[str, Any]]) -> list[str]:

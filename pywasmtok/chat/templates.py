@@ -42,10 +42,8 @@ class Chosen(NamedTuple):
         place = self.place
         if place is not None and place.render is not None:
             return by_function(place.render)
-        # A request that brings a template must not choose where it runs.
-        rendering = rendering if place is not None else None
-        own = place is not None and place.of_operator
-        chosen = choose(rendering, of_operator=own, sandbox=sandbox)
+        # A request may bring a template along, and must not choose where it runs.
+        chosen = choose(None if place is None else rendering, sandbox)
         return chosen.compile(self.source, strict=strict, limits=limits)
 
 

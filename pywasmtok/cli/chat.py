@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..chat.contract import Origin, Rendered
+from ..chat.renderers import refuse_unknown
 from ..errors import InvalidArgument, UnsupportedTemplateFeature
 from .common import backend_options, open_tokenizer, print_json, print_tree, read_input
 
@@ -89,7 +90,8 @@ def _conversation_options(made: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a variable of the template, as JSON or else as text; may be repeated",
     )
-    made.add_argument("--renderer", choices=("sandbox", "minijinja"))
+    # Says that there is nothing to choose.
+    made.add_argument("--renderer", help=argparse.SUPPRESS)
     made.add_argument("--lenient", action="store_true", help="warn of what is not rendered exactly")
     made.add_argument("--color", choices=("auto", "always", "never"), default="auto")
 
@@ -100,7 +102,7 @@ def _render(options: argparse.Namespace) -> int:
     coloured = _coloured(options)
     with _opened(options) as tok:
         messages, asked = _asked(options)
-        chat = Chat(tok.chat_templates, Asked(**asked, renderer=options.renderer))
+        chat = Chat(tok.chat_templates, Asked(**asked))
         request = replace(chat.request(messages), generation=options.json)
         try:
             rendered = chat.template.render(replace(request, origins=coloured or options.json))
@@ -128,8 +130,6 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _encode(options: argparse.Namespace) -> int:
-    if options.renderer == "minijinja":
-        raise InvalidArgument("who wrote what is known in the sandbox only: no --renderer here")
     with _opened(options) as tok:
         messages, asked = _asked(options)
         name = asked.pop("chat_template")
@@ -195,6 +195,7 @@ def _opened(options: argparse.Namespace) -> Tokenizer:
 
 def _asked(options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
     """The messages, and everything else that is said about them."""
+    refuse_unknown(options.renderer)
     given = _json(options.messages)
     said: dict[str, Any] = given if isinstance(given, dict) else {"messages": given}
     messages = said.get("messages")
@@ -246,7 +247,7 @@ def _time(given: str | None) -> datetime | None:
 
 
 def _coloured(options: argparse.Namespace) -> bool:
-    if options.json or options.renderer == "minijinja" or options.color == "never":
+    if options.json or options.color == "never":
         return False
     if options.color == "always":
         return True

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from typing import Any, Final
 
 from ..chat.methods import ChatMethods
+from ..chat.renderers import refuse_unknown
 from ..chat.tools_schema import tools_as_dicts
 from ..errors import InvalidArgument, Unsupported
 
@@ -31,6 +32,7 @@ def asked_chat(*args: Any, **how: Any) -> tuple[dict[str, Any], bool]:
         raise InvalidArgument(f"apply_chat_template: {error}") from None
     bound.apply_defaults()
     found = dict(list(bound.arguments.items())[2:])
+    refuse_unknown(found["renderer"])
     for name, value in found.items():
         if name not in _FREE and value != _SIGNATURE.parameters[name].default:
             raise _unsupported(f"{name}=")

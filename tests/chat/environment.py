@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import metadata, util
+from importlib import metadata
 from typing import Any
 
 import pytest
 
-from pywasmtok.chat.contract import Renderer
-from pywasmtok.errors import BackendUnavailable
 from tools.verify.chat.corpus import CHAT
 
 # Another version is another reference.
@@ -32,22 +30,6 @@ needs_chats = pytest.mark.skipif(
     not (CHAT / "vectors.jsonl").is_file(),
     reason="no real chat templates: set PYWASMTOK_ASSETS, or put them in ../shared/assets",
 )
-
-RENDERERS = {"sandbox": "pywasmtok.chat.sandbox", "minijinja": "pywasmtok.chat.trusted"}
-every_renderer = pytest.mark.parametrize("name", RENDERERS)
-
-
-def renderer(name: str) -> Renderer:
-    if util.find_spec(RENDERERS[name]) is None:
-        pytest.skip(f"there is no {RENDERERS[name]}")
-    if name == "minijinja" and util.find_spec("minijinja") is None:
-        pytest.skip("the trusted renderer needs the package minijinja")
-    from tools.verify.chat.renderers import open_renderer
-
-    try:
-        return open_renderer(name)
-    except BackendUnavailable as error:
-        pytest.skip(str(error))
 
 
 def told(differences: list[Any], number: int = 5) -> str:

@@ -120,6 +120,17 @@ def test_inspect_says_what_the_template_can_do(capsys: pytest.CaptureFixture[str
     assert lines["generation_prompt"].split()[0] == "<|assistant|>"
 
 
+@pytest.mark.parametrize("command", ["render", "encode"])
+def test_there_is_no_renderer_to_choose(
+    command: str, conversation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = command, conversation, "--template", TEMPLATE
+    status, out, err = chat(capsys, *given, "--renderer", "minijinja")
+    assert (status, out) == (1, "")
+    assert "minijinja" in err
+    assert "nothing has to be chosen" in err
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "kind"),
     [

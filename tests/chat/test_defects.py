@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pywasmtok.chat.contract import RenderRequest
+from pywasmtok.chat.sandbox import SandboxRenderer
 
-from .environment import needs_reference, renderer
+from .environment import needs_reference
 
 pytestmark = needs_reference
 
@@ -19,7 +20,7 @@ def outcomes(source: str) -> tuple[object, object]:
     from tools.verify.chat.reference import Reference
 
     case = Case(source, RenderRequest([{"role": "user", "content": "Hi"}], arguments=ARGUMENTS))
-    return observe(Reference(), case), observe(renderer("sandbox"), case)
+    return observe(Reference(), case), observe(SandboxRenderer(), case)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_a_generation_block_in_a_buffer_is_where_its_text_is(name: str) -> None:
     from tools.verify.chat.reference import Reference
 
     request = RenderRequest([{"role": "user", "content": "x"}], generation=True)
-    here = renderer("sandbox").compile(BUFFERED[name]).render(request)
+    here = SandboxRenderer().compile(BUFFERED[name]).render(request)
     assert [here.text[start:end] for start, end in here.generation] == ["XY"]
     there = Reference().compile(BUFFERED[name]).render(request)
     assert there.text == here.text

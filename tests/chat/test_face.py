@@ -388,10 +388,18 @@ def written_by_code(messages: list[Any], *, add_generation_prompt: bool, **more:
     return f"{len(messages)} {add_generation_prompt} {more['mood']}"
 
 
-def test_a_template_of_a_file_is_not_rendered_in_this_process(model: Model) -> None:
-    (model.folder / "chat_template.jinja").write_text(TEMPLATE)
-    tok = pywasmtok.create_tokenizer(model.folder)
-    with pytest.raises(pywasmtok.InvalidArgument, match="came with a model"):
-        tok.apply_chat_template(CHATS[0], renderer="minijinja")
-    with pytest.raises(pywasmtok.InvalidArgument, match="jinja3"):
-        tok.apply_chat_template(CHATS[0], renderer="jinja3")
+@pytest.mark.parametrize("more", [{}, {"chat_template": "x"}, {"tokenize": False}])
+def test_there_is_no_renderer_to_choose(model: Model, more: dict[str, Any]) -> None:
+    tok = pywasmtok.create_tokenizer_with_chat_template(model.folder, TEMPLATE)
+    for name in ("minijinja", "jinja3"):
+        with pytest.raises(pywasmtok.InvalidArgument, match=name) as refused:
+            tok.apply_chat_template(CHATS[0], renderer=name, **more)
+        assert "nothing has to be chosen" in str(refused.value.hint)
+    with pytest.raises(pywasmtok.InvalidArgument, match="minijinja"):
+        tok.chat_session(messages=CHATS[0], renderer="minijinja").render()
+    tok.set_chat_template(lambda messages, **more: "x")
+    with pytest.raises(pywasmtok.InvalidArgument, match="minijinja"):
+        tok.apply_chat_template(CHATS[0], renderer="minijinja", tokenize=False)
+    tok.set_chat_template(TEMPLATE)
+    plain = tok.apply_chat_template(CHATS[0], tokenize=False)
+    assert tok.apply_chat_template(CHATS[0], renderer="sandbox", tokenize=False) == plain

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pywasmtok.chat.sandbox import SandboxRenderer
 from tools.verify.chat import corpus
 
-from .environment import needs_chats, needs_reference, renderer, told
+from .environment import needs_chats, needs_reference, told
 
 pytestmark = [needs_reference, needs_chats]
 
@@ -26,7 +27,7 @@ def test_the_sandbox_is_the_reference(kind: str) -> None:
     from tools.verify.chat.contexts import drawn
     from tools.verify.chat.fuzz import Fuzzer
 
-    fuzzer = Fuzzer(renderer("sandbox"), drawn(100, 1), random.Random(kind))
+    fuzzer = Fuzzer(SandboxRenderer(), drawn(100, 1), random.Random(kind))
     findings = fuzzer.run([kind], RENDERS, seconds=3600)
     assert findings.verdicts["equal text"] > 100
     smallest = [fuzzer.smallest(one, 5) for one in findings.differences[:5]]
@@ -39,7 +40,7 @@ def test_conversations_of_hypothesis_through_real_templates() -> None:
     from tools.verify.chat.reference import Reference
     from tools.verify.chat.report import difference
 
-    sandbox, reference = renderer("sandbox"), Reference()
+    sandbox, reference = SandboxRenderer(), Reference()
 
     @settings(
         max_examples=2000 if SLOW else 200,

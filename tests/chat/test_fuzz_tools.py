@@ -11,7 +11,7 @@ import pytest
 from pywasmtok._host.wasm.artifacts import read_template
 from tools.verify.chat import ordeal
 
-from .environment import needs_chats, needs_reference, renderer
+from .environment import needs_chats, needs_reference
 
 pytestmark = [needs_reference, needs_chats]
 
@@ -23,7 +23,6 @@ def said(log: Path) -> list[dict[str, Any]]:
 def test_renders_are_counted_in_the_log(tmp_path: Path) -> None:
     from tools.verify import fuzz_chat
 
-    renderer("sandbox")
     log = tmp_path / "runs.jsonl"
     options = ["--kind", "grammar", "--contexts", "20", "--log", str(log)]
     assert fuzz_chat.main([*options, "--renders", "30"]) == 0
@@ -38,7 +37,6 @@ def test_renders_are_counted_in_the_log(tmp_path: Path) -> None:
 def test_mutants_are_counted_in_the_log(tmp_path: Path) -> None:
     from tools.verify import fuzz_mutants
 
-    renderer("sandbox")
     log = tmp_path / "runs.jsonl"
     assert fuzz_mutants.main(["--mutants", "20", "--log", str(log)]) == 0
     assert [(line["mutants"], line["wrong"]) for line in said(log)] == [(20, 0)]

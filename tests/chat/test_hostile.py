@@ -8,7 +8,7 @@ import pytest
 
 from tools.verify.chat import ordeal
 
-from .environment import needs_chats, renderer
+from .environment import needs_chats
 
 DEADLINE = 1.0
 SLOW = bool(os.environ.get("PYWASMTOK_SLOW"))
@@ -19,7 +19,6 @@ STACKS = [0, 512, 128] if SLOW else [0, 128]
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_nothing_hurts_the_sandbox(stack: int) -> None:
-    renderer("sandbox")
     answers = ordeal.hostile("sandbox", stack, DEADLINE)
     found = ordeal.faults(answers, DEADLINE)
     assert not found, "\n".join(found)
@@ -28,6 +27,5 @@ def test_nothing_hurts_the_sandbox(stack: int) -> None:
 @needs_chats
 @pytest.mark.parametrize("stack", STACKS)
 def test_mutants_do_not_hurt_the_sandbox(stack: int) -> None:
-    renderer("sandbox")
     pytest.importorskip("jinja2")
     assert not ordeal.mutants("sandbox", MUTANTS, seed=stack, stack=stack)

@@ -7,9 +7,10 @@ import warnings
 
 import pytest
 
+from pywasmtok.chat.sandbox import SandboxRenderer
 from tools.verify.chat import corpus, matrix
 
-from .environment import needs_chats, needs_reference, renderer, told
+from .environment import needs_chats, needs_reference, told
 
 pytestmark = needs_reference
 
@@ -45,7 +46,7 @@ def test_the_recorded_probes_are_what_the_reference_says() -> None:
 def test_probes() -> None:
     from tools.verify.chat import report
 
-    tally = report.run(renderer("sandbox"), report.probes())
+    tally = report.run(SandboxRenderer(), report.probes())
     assert tally.total >= 371
     assert not tally.unexplained, told(tally.unexplained)
 
@@ -56,7 +57,7 @@ def check(section: str, share: float) -> None:
     with warnings.catch_warnings():
         # Python warns of what some of the one-liners compile to in the reference.
         warnings.simplefilter("ignore", SyntaxWarning)
-        tally = report.run(renderer("sandbox"), report.section(section, share))
+        tally = report.run(SandboxRenderer(), report.section(section, share))
     assert not tally.silent, told(tally.silent)
     assert not tally.unexplained, told(tally.unexplained)
     assert tally.equal >= EQUAL[section], told(tally.differences)

@@ -19,7 +19,7 @@ from pywasmtok import errors
 from pywasmtok.chat import plain as plain_module
 from pywasmtok.chat.contract import Rendered, RenderRequest, TemplateLimits
 from pywasmtok.chat.reserved import RESERVED
-from pywasmtok.chat.sandbox import prepare, renderer, translate
+from pywasmtok.chat.sandbox import renderer
 
 USER = [{"role": "user", "content": "Hi"}]
 
@@ -67,8 +67,6 @@ def test_arguments_hide_what_the_tokenizer_has() -> None:
 def test_arguments_never_replace_what_is_rendered(name: str) -> None:
     with pytest.raises(errors.InvalidArgument, match=name):
         render("x", arguments={name: 1})
-    with pytest.raises(errors.InvalidArgument, match=name):
-        prepare(RenderRequest(USER, arguments={name: 1}), "x")
 
 
 def test_special_tokens_never_replace_messages() -> None:
@@ -310,8 +308,6 @@ def test_errors_have_their_kinds_and_places() -> None:
 def test_requests_that_make_no_sense(request_: Mapping[str, Any], words: str) -> None:
     with pytest.raises(errors.InvalidArgument, match=words):
         renderer().compile("{{ messages }}").render(RenderRequest(**request_))
-    with pytest.raises(errors.InvalidArgument, match=words):
-        prepare(RenderRequest(**request_), "{{ messages }}")
 
 
 def test_depth() -> None:
@@ -370,41 +366,6 @@ def test_a_field_that_is_continued() -> None:
     assert render(source, chat, continue_final_message="reasoning") == "r "
     with pytest.raises(errors.InvalidArgument, match="does not appear"):
         render("{{ messages[0].role }} content", chat, continue_final_message=True)
-
-
-# For the renderer in the process.
-
-
-@pytest.mark.parametrize("final", [None, "So far "])
-def test_prepared_for_a_renderer_elsewhere(final: str | None) -> None:
-    chat = [*USER, {"role": "assistant", "content": final or "x", "tool_calls": None}]
-    request = RenderRequest(
-        chat,
-        tools=({"name": "f"},),
-        continue_final_message=final is not None,
-        special_tokens={"bos_token": "<s>"},
-        arguments={"x": [1.5, 10**30, None, Thing()]},
-    )
-    made = prepare(request, CHATML)
-    marked = f"{final}CONTINUE_FINAL_MESSAGE_TAG " if final else "x"
-    assert made.variables == {
-        "messages": [*USER, {"role": "assistant", "content": marked}],
-        "tools": [{"name": "f"}],
-        "documents": None,
-        "add_generation_prompt": False,
-        "bos_token": "<s>",
-        "x": [1.5, 10**30, None, "<Thing>"],
-    }
-    assert made.finish(f"<a>{marked}</>") == (f"<a>{final}" if final else "<a>x</>")
-
-
-def test_translated_for_a_renderer_elsewhere() -> None:
-    made = translate("{% generation %}{{ x }}{% endgeneration %}")
-    assert made.generation
-    assert "generation" not in made.source.replace("__generation", "")
-    assert not translate("{{ x }}").generation
-    with pytest.raises(errors.TemplateSyntaxError):
-        translate("{% if %}")
 
 
 # Spans.

@@ -92,7 +92,7 @@ def test_a_request_that_is_too_large_for_the_memory() -> None:
 def test_an_instance_that_has_no_room_left_is_not_the_templates_fault(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pool = template_pool.pool(TemplateLimits().memory)
+    pool = template_pool.shared.pool(TemplateLimits().memory)
     template = renderer().compile("{{ messages[0].content }}!")
     template.render(REQUEST)
     full = errors.TemplateLimitExceeded("full", feature="memory")
@@ -106,7 +106,7 @@ def test_an_instance_that_has_no_room_left_is_not_the_templates_fault(
     monkeypatch.setattr(TemplateInstance, "render", render)
     monkeypatch.setattr(TemplateInstance, "compile", _quiet(TemplateInstance.compile))
     assert template.render(REQUEST).text == "Hi!"
-    assert pool is template_pool.pool(TemplateLimits().memory)
+    assert pool is template_pool.shared.pool(TemplateLimits().memory)
 
 
 def _quiet(compile_: Callable[..., bytes]) -> Callable[..., bytes]:

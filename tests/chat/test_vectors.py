@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from pywasmtok.chat.sandbox import SandboxRenderer
 from tools.verify.chat import corpus, report
 from tools.verify.chat.outcomes import observe
 
-from .environment import every_renderer, needs_chats, needs_reference, renderer, told
+from .environment import needs_chats, needs_reference, told
 
 pytestmark = needs_chats
 
@@ -29,21 +30,14 @@ def test_there_are_as_many_as_were_recorded() -> None:
 @pytest.mark.parametrize("conversation", CONVERSATIONS)
 def test_the_sandbox_answers_as_recorded(conversation: str) -> None:
     cases = [(one.case, one.expected) for one in _vectors(conversation)]
-    tally = report.run(renderer("sandbox"), cases)
+    tally = report.run(SandboxRenderer(), cases)
     assert tally.total == 194
     assert not tally.differences, told(tally.differences)
 
 
-def test_the_trusted_renderer_differs_only_where_it_is_documented() -> None:
-    tally = report.run(renderer("minijinja"), report.vectors())
-    assert tally.equal >= 0.998, told(tally.differences)
-    assert not tally.unexplained, told(tally.unexplained)
-
-
 @needs_reference
 @pytest.mark.parametrize("conversation", ["c07_parallel_content_none", "c13_thinking_kwargs"])
-@every_renderer
-def test_the_older_profile(name: str, conversation: str) -> None:
+def test_the_older_profile(conversation: str) -> None:
     """Where the two profiles differ most; what 4.57 answers, the reference is asked."""
     from tools.verify.chat.reference import Reference
 
@@ -58,5 +52,5 @@ def test_the_older_profile(name: str, conversation: str) -> None:
         # The rules of 4.57 were written by hand here: they give what was recorded.
         assert same == vector.same_in_457, case.name
         cases.append((case, expected))
-    tally = report.run(renderer(name), cases)
+    tally = report.run(SandboxRenderer(), cases)
     assert not tally.unexplained, told(tally.unexplained)

@@ -171,6 +171,8 @@ def test_chats(here: Tokenizer, there: Tokenizer) -> None:
         there.apply_chat_template(chat)
     with pytest.raises(Unsupported, match="padding"):
         there.apply_chat_template(chat, return_dict=False, padding=True)
+    with pytest.raises(InvalidArgument, match="minijinja"):
+        there.apply_chat_template(chat, tokenize=False, renderer="minijinja")
     with pytest.raises(InvalidArgument, match="apply_chat_template"):
         there.apply_chat_template(chat, *range(30))
 

@@ -99,10 +99,8 @@ def test_vocabulary_and_merges(tmp_path: Path) -> None:
     assert tenant.tokenizer(info.digest).encode(text).ids == reference.encode(text).ids
 
 
-def test_a_template_among_the_options_is_a_strangers() -> None:
+def test_a_template_among_the_options_is_rendered() -> None:
     tenant = pool().add("a", limits())
     tok = tenant.tokenizer(tenant.add(small(), chat_template=TEMPLATE).digest)
     messages = [{"role": "user", "content": "Hi"}]
     assert tok.apply_chat_template(messages, tokenize=False) == "<|user|>Hi"
-    with pytest.raises(InvalidArgument, match="came with a model"):
-        tok.apply_chat_template(messages, tokenize=False, renderer="minijinja")

@@ -1,7 +1,7 @@
 """How near each renderer of chat templates is to the reference, as a table for docs/chat.md.
 
-    python -m tools.verify.chat_table                          sandbox and minijinja, all sections
-    python -m tools.verify.chat_table --renderer sandbox --section vectors --show 5
+    python -m tools.verify.chat_table                          the sandbox, all sections
+    python -m tools.verify.chat_table --section vectors --show 5
 
 Needs transformers and jinja2 (`pip install '.[test]'`), and for the vectors and probes the
 real templates (`PYWASMTOK_ASSETS`). `--show N` prints the first N differences of each kind,
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"| renderer | cases | number | equal | {' | '.join(COLUMNS)} | not documented |")
     print("|" + "---|" * (len(COLUMNS) + 5))
     wrong = 0
-    for name in chosen.renderer or ("sandbox", "minijinja"):
+    for name in chosen.renderer or ("sandbox",):
         renderer = open_renderer(name)
         for section in chosen.section or SECTIONS:
             began = time.perf_counter()

@@ -190,16 +190,6 @@ class TemplateInstance(GuestMemory):
             self._check(start, size)
         return str(self._view[start:end], "utf-8")
 
-    def text(self, function: str, header: list[int], *parts: bytes) -> str:
-        """For calls that need no template: `prepare`, `cut`, `translate`."""
-        self._put(header, *parts)
-        self.fresh = False
-        bound = self._bound.get(function) or self._bind(function)
-        self._call(function, HEADER.size + sum(map(len, parts)))
-        if bound.args[1] == _FAILED:
-            raise self._reported()
-        return str(self._copy(bound.args[1], bound.args[0]), "utf-8")
-
     def answer(self) -> Answer:
         block = self._block()
         spans = self._copy(block[abi.ANSWER_SPANS_PTR], 8 * block[abi.ANSWER_SPANS_LEN])

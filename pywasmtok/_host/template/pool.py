@@ -133,7 +133,3 @@ class TemplatePools:
 
 shared: Final = TemplatePools()
 """Of the program itself."""
-
-
-def pool(memory: int) -> TemplatePool:
-    return shared.pool(memory)

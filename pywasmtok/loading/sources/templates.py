@@ -35,11 +35,6 @@ class TemplatePlace(NamedTuple):
     problem: str | None = None
     """Why its templates cannot be read: a call that needs one fails, and uses no other instead."""
 
-    @property
-    def of_operator(self) -> bool:
-        """Whether the program gave it, and not a file that came with a model."""
-        return self.place in (ARGUMENT, RUN_TIME)
-
 
 def of_value(place: str, value: object) -> TemplatePlace | None:
     """A template is a text, a list of `{name, template}`, or an object by name. None: there is no

@@ -15,12 +15,6 @@ def _sandbox() -> Renderer:
     return SandboxRenderer()
 
 
-def _trusted() -> Renderer:
-    from pywasmtok.chat.trusted import TrustedRenderer
-
-    return TrustedRenderer()
-
-
 def _reference() -> Renderer:
     from .reference import Reference
 
@@ -29,7 +23,6 @@ def _reference() -> Renderer:
 
 RENDERERS: dict[str, Callable[[], Renderer]] = {
     "sandbox": _sandbox,
-    "minijinja": _trusted,
     "bare": Bare,
     "reference": _reference,
 }

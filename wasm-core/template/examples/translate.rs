@@ -33,7 +33,6 @@ fn answer(template: &str, dialect: Dialect) -> String {
 fn main() -> std::io::Result<()> {
     let dialect = match std::env::args().nth(1).as_deref() {
         Some("traced") => Dialect::Traced,
-        Some("package") => Dialect::Package,
         _ => Dialect::Sandbox,
     };
     let mut input = String::new();

@@ -58,21 +58,6 @@ pub extern "C" fn tpl_render(template: u32, len: u32) -> i64 {
 }
 
 #[no_mangle]
-pub extern "C" fn tpl_prepare(len: u32) -> i64 {
-    service(|service| service.prepare(len as usize))
-}
-
-#[no_mangle]
-pub extern "C" fn tpl_cut(len: u32) -> i64 {
-    service(|service| service.cut(len as usize))
-}
-
-#[no_mangle]
-pub extern "C" fn tpl_translate(len: u32) -> i64 {
-    service(|service| service.translate(len as usize))
-}
-
-#[no_mangle]
 pub extern "C" fn tpl_out_of_memory() -> u32 {
     u32::from(diagnosis::out_of_memory())
 }

@@ -19,8 +19,6 @@ pub struct Header<'a> {
     zone: &'a str,
     pub field: &'a str,
     pub content: &'a [u8],
-    /// What lies behind the content.
-    pub rest: &'a [u8],
 }
 
 impl<'a> Header<'a> {
@@ -30,17 +28,16 @@ impl<'a> Header<'a> {
         for (word, bytes) in words.iter_mut().zip(head.chunks_exact(4)) {
             *word = bytes.try_into().map(u32::from_le_bytes).unwrap_or_default();
         }
-        let mut header = Self { words, zone: "", field: "", content: &[], rest: &[] };
+        let mut header = Self { words, zone: "", field: "", content: &[] };
         if header.word(HEADER_FLAGS) & !FLAGS != 0 {
             return Err(bad(format!("unknown flags {:#x}", header.word(HEADER_FLAGS) & !FLAGS)));
         }
         let (zone, rest) = split(rest, header.size(HEADER_ZONE_LEN))?;
         let (field, rest) = split(rest, header.size(HEADER_FIELD_LEN))?;
-        let (content, rest) = split(rest, header.size(HEADER_CONTENT_LEN))?;
+        let (content, _) = split(rest, header.size(HEADER_CONTENT_LEN))?;
         header.zone = text(zone)?;
         header.field = text(field)?;
         header.content = content;
-        header.rest = rest;
         Ok(header)
     }
 

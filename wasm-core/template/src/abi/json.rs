@@ -1,33 +1,26 @@
-//! Values as JSON, for hosts: keys that are no strings become strings, as Python's `json` does it.
+//! Warnings and origins as JSON, for hosts: texts, integers and none, in lists and dictionaries.
 
 use crate::context::entries;
-use crate::error::{Error, Kind, Result};
 use crate::prepare::sequence;
-use crate::python::float::repr as float_repr;
-use crate::semantics::numbers::float;
-use minijinja::value::ValueKind;
 use minijinja::Value;
 use std::fmt::Write;
 
-pub fn write(value: &Value) -> Result<String> {
+pub fn write(value: &Value) -> String {
     let mut out = String::new();
-    put(&mut out, value)?;
-    Ok(out)
+    put(&mut out, value);
+    out
 }
 
-fn put(out: &mut String, value: &Value) -> Result<()> {
+fn put(out: &mut String, value: &Value) {
     if let Some(entries) = entries(value) {
         out.push('{');
         for (index, (key, value)) in entries.iter().enumerate() {
             if index > 0 {
                 out.push(',');
             }
-            match key.as_str() {
-                Some(key) => string(out, key),
-                None => string(out, &scalar(key)?),
-            }
+            put(out, key);
             out.push(':');
-            put(out, value)?;
+            put(out, value);
         }
         out.push('}');
     } else if let Some(items) = sequence(value) {
@@ -36,31 +29,16 @@ fn put(out: &mut String, value: &Value) -> Result<()> {
             if index > 0 {
                 out.push(',');
             }
-            put(out, item)?;
+            put(out, item);
         }
         out.push(']');
     } else if let Some(text) = value.as_str() {
         string(out, text);
+    } else if value.is_none() {
+        out.push_str("null");
     } else {
-        out.push_str(&scalar(value)?);
+        out.push_str(&value.to_string());
     }
-    Ok(())
-}
-
-fn scalar(value: &Value) -> Result<String> {
-    Ok(match value.kind() {
-        ValueKind::None | ValueKind::Undefined => "null".to_owned(),
-        ValueKind::Bool => value.is_true().to_string(),
-        // Integers of any size print as they are, whatever holds them.
-        ValueKind::Number | ValueKind::Plain => match float(value) {
-            Some(number) if number.is_nan() => "NaN".to_owned(),
-            Some(number) if number.is_infinite() && number > 0.0 => "Infinity".to_owned(),
-            Some(number) if number.is_infinite() => "-Infinity".to_owned(),
-            Some(number) => float_repr(number),
-            None => value.to_string(),
-        },
-        kind => return Err(Error::new(Kind::Context, format!("a {kind} has no JSON"))),
-    })
 }
 
 fn string(out: &mut String, text: &str) {

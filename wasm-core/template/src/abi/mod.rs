@@ -5,7 +5,7 @@
 //! service.rs    what each does, on the one input and the one answer of a memory
 //! header.rs     what stands in front of each input
 //! input.rs      the input buffer
-//! json.rs       values as JSON, for hosts
+//! json.rs       warnings and origins as JSON, for hosts
 //! answer.rs     the block that says what the last call gave
 //! slots.rs      handles of templates
 //! blocks.rs     small blocks of memory, used again
@@ -34,9 +34,3 @@ mod slots;
 mod tests;
 
 const _: () = assert!(constants::MAX_PANIC_TEXT == pywasmtok_panic_text::MAX_PANIC_TEXT);
-
-/// A value as JSON, for the tests of others.
-#[cfg(test)]
-pub fn json_text(value: &minijinja::Value) -> String {
-    json::write(value).unwrap_or_else(|error| error.to_string())
-}

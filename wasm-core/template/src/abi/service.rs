@@ -4,10 +4,11 @@ use super::answer::Answer;
 use super::constants::*;
 use super::header::Header;
 use super::input::Input;
+use super::json::write;
 use super::slots::Slots;
 use crate::context::{dict, dict_of_unique, list, parse_json};
-use crate::error::{Error, Kind, Result};
-use crate::front::{translate, Dialect};
+use crate::error::{Error, Result};
+use crate::front::Dialect;
 use crate::prepare::{cut, parse_packed, prepare, Habits, Prepared, Profile};
 use crate::render::{Options, Rendered, Template};
 use crate::trace::{Step, Stretch};
@@ -38,7 +39,7 @@ impl Service {
     pub fn compile(&mut self, len: usize) -> u32 {
         self.answer.clear();
         match compiled(&self.input, len).and_then(|template| {
-            self.answer.notes = notes(&warnings(template.warnings()))?;
+            self.answer.notes = write(&warnings(template.warnings()));
             self.templates.keep(template)
         }) {
             Ok(handle) => {
@@ -58,33 +59,9 @@ impl Service {
     }
 
     pub fn render(&mut self, template: u32, len: usize) -> i64 {
-        self.packed(|input, templates, answer| {
-            rendered(input, templates.get(template)?, len, answer)
-        })
-    }
-
-    pub fn prepare(&mut self, len: usize) -> i64 {
-        self.packed(|input, _, answer| prepared(input, len, answer))
-    }
-
-    pub fn cut(&mut self, len: usize) -> i64 {
-        self.packed(|input, _, answer| {
-            let header = Header::read(input.bytes(len)?)?;
-            answer.text = header.text()?.to_owned();
-            cut(&mut answer.text, header.field)
-        })
-    }
-
-    pub fn translate(&mut self, len: usize) -> i64 {
-        self.packed(|input, _, answer| translated(input, len, answer))
-    }
-
-    fn packed(
-        &mut self,
-        work: impl FnOnce(&Input, &Slots<Template>, &mut Answer) -> Result<()>,
-    ) -> i64 {
         self.answer.clear();
-        match work(&self.input, &self.templates, &mut self.answer) {
+        let template = self.templates.get(template);
+        match template.and_then(|it| rendered(&self.input, it, len, &mut self.answer)) {
             Ok(()) => {
                 self.answer.settle();
                 self.answer.packed()
@@ -106,20 +83,6 @@ fn compiled(input: &Input, len: usize) -> Result<Template> {
     let header = Header::read(input.bytes(len)?)?;
     let strict = header.has(FLAG_STRICT);
     Template::compile(header.text()?, Dialect::Sandbox, strict, &header.limits())
-}
-
-fn translated(input: &Input, len: usize, answer: &mut Answer) -> Result<()> {
-    let header = Header::read(input.bytes(len)?)?;
-    let new = translate(header.text()?, Dialect::Package, &header.limits())?;
-    if let (true, Some(first)) = (header.has(FLAG_STRICT), new.unsupported.first()) {
-        return Err(first.clone());
-    }
-    answer.text = new.source;
-    answer.notes = notes(&dict(vec![
-        (Value::from("generation"), Value::from(new.generation)),
-        (Value::from("warnings"), warnings(&new.unsupported)),
-    ]))?;
-    Ok(())
 }
 
 fn rendered(input: &Input, template: &Template, len: usize, answer: &mut Answer) -> Result<()> {
@@ -146,7 +109,7 @@ fn rendered(input: &Input, template: &Template, len: usize, answer: &mut Answer)
         answer.spans.extend([start, end]);
     }
     if options.origins {
-        answer.origins = notes(&list(rendered.origins.iter().map(row).collect()))?;
+        answer.origins = write(&list(rendered.origins.iter().map(row).collect()));
     }
     Ok(())
 }
@@ -171,16 +134,6 @@ fn row(stretch: &Stretch) -> Value {
     };
     let path = stretch.path.iter().map(step).collect();
     list(vec![Value::from(stretch.start), Value::from(stretch.end), list(path)])
-}
-
-fn prepared(input: &Input, len: usize, answer: &mut Answer) -> Result<()> {
-    let header = Header::read(input.bytes(len)?)?;
-    let source = std::str::from_utf8(header.rest)
-        .map_err(|_| Error::new(Kind::BadArgument, "the source is no UTF-8"))?;
-    let Prepared { variables, last, .. } = request(&header, source)?;
-    answer.text = notes(&dict(variables))?;
-    answer.notes = notes(&dict(vec![(Value::from("final"), Value::from(last))]))?;
-    Ok(())
 }
 
 fn request(header: &Header<'_>, source: &str) -> Result<Prepared> {
@@ -216,9 +169,4 @@ fn warnings(errors: &[Error]) -> Value {
         ])
     };
     list(errors.iter().map(each).collect())
-}
-
-/// A value as JSON.
-fn notes(value: &Value) -> Result<String> {
-    super::json::write(value)
 }

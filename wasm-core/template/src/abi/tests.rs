@@ -64,31 +64,18 @@ fn a_short_or_lying_input_is_refused() {
     let bytes = input(0, "field", b"content");
     for end in 0..bytes.len() {
         service.put(&bytes[..end]);
-        assert_eq!(service.cut(end), -1);
+        assert_eq!(service.compile(end), 0);
         assert_eq!(service.answer.kind(), ERROR_BAD_ARGUMENT);
     }
-    assert_eq!(service.cut(1 << 20), -1);
+    assert_eq!(service.compile(1 << 20), 0);
     assert_eq!(service.compile(usize::MAX), 0);
 }
 
 #[test]
-fn prepares_and_cuts_for_a_renderer_elsewhere() {
+fn a_continued_message_ends_the_text() {
     let mut service = Service::default();
-    let mut bytes = input(FLAG_CONTINUES, "", REQUEST.as_bytes());
-    let source = "{{ messages[0].content }}";
-    bytes.extend(source.as_bytes());
-    service.put(&bytes);
-    assert_ne!(service.prepare(bytes.len()), -1);
-    assert_eq!(
-        service.answer.text,
-        "{\"messages\":[{\"role\":\"user\",\"content\":\"HiCONTINUE_FINAL_MESSAGE_TAG \"}],\
-         \"tools\":null,\"documents\":null,\"add_generation_prompt\":false}"
-    );
-    assert_eq!(service.answer.notes, r#"{"final":"Hi"}"#);
-    let rendered = "<u>HiCONTINUE_FINAL_MESSAGE_TAG </u>";
-    let bytes = input(0, "Hi", rendered.as_bytes());
-    service.put(&bytes);
-    assert_ne!(service.cut(bytes.len()), -1);
+    let template = compile(&mut service, "<u>{{ messages[0].content }}</u>");
+    assert_ne!(render(&mut service, template, FLAG_CONTINUES, REQUEST), -1);
     assert_eq!(service.answer.text, "<u>Hi");
 }
 

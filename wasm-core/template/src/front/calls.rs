@@ -31,16 +31,6 @@ impl<'s> Emitter<'_, 's> {
         name.starts_with("__") || of_macro || (has(ATTRIBUTES, name) && !of_loop)
     }
 
-    /// A call of a method, of which the engine knows nothing.
-    pub fn is_method(&self, target: &Expr<'s>) -> bool {
-        match &target.node {
-            Node::Attribute(subject, name) => {
-                !name.starts_with("__") && !self.is_engines_own(subject)
-            }
-            _ => false,
-        }
-    }
-
     /// The depth of a recursive loop, which the crate does not know.
     fn depth(&mut self, subject: &Expr<'s>, name: &str) -> bool {
         let Some(Some(Loop { depth, .. })) = self.loops.last() else { return false };
@@ -67,11 +57,7 @@ impl<'s> Emitter<'_, 's> {
 
     /// In front of `carrier(`.
     pub fn carrier_subject(&mut self, subject: &Expr<'s>) -> Result<()> {
-        if self.package() {
-            self.package_operand(subject)?;
-        } else {
-            self.piped(subject)?;
-        }
+        self.piped(subject)?;
         self.write("|");
         Ok(())
     }
@@ -89,7 +75,7 @@ impl<'s> Emitter<'_, 's> {
             self.write(carriers::SLICE);
             self.write("(");
             self.nested(1, key.at, |emitter| emitter.slice(bounds))?;
-            self.write(if self.computed && !self.package() { ", true)" } else { ")" });
+            self.write(if self.computed { ", true)" } else { ")" });
             return Ok(());
         }
         if matches!(&key.node, Node::Text(name) if self.depth(subject, name)) {
@@ -148,9 +134,6 @@ impl<'s> Emitter<'_, 's> {
             }
         }
         match &target.node {
-            Node::Attribute(subject, name) if self.package() && self.is_method(target) => {
-                return self.package_method(subject, name, arguments, at);
-            }
             Node::Attribute(subject, name) if !name.starts_with("__") => {
                 self.expression(subject, level::PRIMARY)?;
                 self.sync(at);
@@ -174,12 +157,13 @@ impl<'s> Emitter<'_, 's> {
 
     pub fn arguments(&mut self, arguments: &Arguments<'s>, at: usize) -> Result<()> {
         self.write("(");
-        self.nested(1, at, |emitter| emitter.argument_list(arguments, true))?;
+        self.nested(1, at, |emitter| emitter.argument_list(arguments))?;
         self.write(")");
         Ok(())
     }
 
-    pub fn argument_list(&mut self, arguments: &Arguments<'s>, mut first: bool) -> Result<()> {
+    fn argument_list(&mut self, arguments: &Arguments<'s>) -> Result<()> {
+        let mut first = true;
         for value in &arguments.positional {
             self.argument(&mut first, "", value)?;
         }
@@ -241,13 +225,8 @@ impl<'s> Emitter<'_, 's> {
             self.carrier_subject(subject)?;
         }
         self.sync(at);
-        self.write(match name {
-            // The package's own asks for an undefined value of its own.
-            "default" | "d" if self.package() => super::package::DEFAULT,
-            _ if known => name,
-            // In a block an unknown name is the crate's own error, when it is executed.
-            _ => "__no_filter",
-        });
+        // In a block an unknown name is the crate's own error, when it is executed.
+        self.write(if known { name } else { "__no_filter" });
         if arguments.all().next().is_some() {
             self.arguments(arguments, at)?;
         }
@@ -268,11 +247,7 @@ impl<'s> Emitter<'_, 's> {
                 &format!("No test named '{name}' found."),
             );
         }
-        if self.package() {
-            self.package_operand(subject)?;
-        } else {
-            self.expression(subject, level::PRIMARY)?;
-        }
+        self.expression(subject, level::PRIMARY)?;
         self.sync(at);
         self.write(" is ");
         self.write(name);

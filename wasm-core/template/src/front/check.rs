@@ -7,11 +7,8 @@ use super::defaults::{ambiguous, defaults, may_be_undefined, Defaults};
 use super::names::{has, ATTRIBUTES, FILTERS, GLOBALS, TESTS};
 use super::operators::{is_computed, is_folded, is_literal_number};
 use super::source::Source;
-use super::walk::{
-    any_expression, any_statement, hands_on, hands_on_name, reads, reads_outer_loop, stores,
-};
+use super::walk::{any_expression, any_statement, hands_on, hands_on_name, reads, stores};
 use super::write::{is_changed, watches};
-use super::Dialect;
 use crate::error::{Error, Result};
 
 /// Python's own bound on loops inside each other.
@@ -25,8 +22,6 @@ pub struct Check<'a, 's> {
     macros_have_other_names: bool,
     /// Names that are handed on as values, where a namespace takes such a value.
     kept: BTreeSet<&'s str>,
-    /// Whether it is for the Python package, which has no such carriers.
-    package: bool,
     unsupported: Vec<Error>,
 }
 
@@ -48,8 +43,6 @@ struct Place {
     in_loop: bool,
     loops: usize,
     folds: Folds,
-    /// In a macro that stands in a loop.
-    macro_in_loop: bool,
     /// In a block whose names jinja2 empties at its end.
     emptied: bool,
 }
@@ -62,36 +55,22 @@ impl Place {
 
     /// The body of a function: no loop around it can be left from inside.
     fn function(self) -> Self {
-        Self {
-            in_loop: false,
-            loops: 0,
-            macro_in_loop: self.macro_in_loop || self.in_loop,
-            emptied: false,
-            ..self.inner()
-        }
+        Self { in_loop: false, loops: 0, emptied: false, ..self.inner() }
     }
 }
 
 /// Errors of jinja2's compiler, else the constructs that cannot be rendered exactly.
-pub fn check<'s>(source: &Source<'s>, body: &Body<'s>, dialect: Dialect) -> Result<Vec<Error>> {
+pub fn check<'s>(source: &Source<'s>, body: &Body<'s>) -> Result<Vec<Error>> {
     let defaults = defaults(body);
     let ambiguous = ambiguous(body);
     let has_defaults = |name: &str| defaults.get(name).is_some_and(|places| !places.is_empty());
     let macros_have_other_names = defaults.keys().any(|name| has_defaults(name))
         && (!ambiguous.is_empty() || hands_on(body, &mut |name| has_defaults(name)));
     let unsupported = Vec::new();
-    let package = dialect == Dialect::Package;
     let kept = kept(body);
     let mut check =
-        Check { source, defaults, ambiguous, macros_have_other_names, kept, package, unsupported };
-    let place = Place {
-        soft: false,
-        in_loop: false,
-        loops: 0,
-        folds: Folds::No,
-        macro_in_loop: false,
-        emptied: false,
-    };
+        Check { source, defaults, ambiguous, macros_have_other_names, kept, unsupported };
+    let place = Place { soft: false, in_loop: false, loops: 0, folds: Folds::No, emptied: false };
     check.body(body, place)?;
     Ok(check.unsupported)
 }
@@ -167,8 +146,7 @@ impl<'s> Check<'_, 's> {
                         self.refuse(format!("`{name}` in a generation block"), at);
                     }
                 }
-                let place = Place { macro_in_loop: place.macro_in_loop, ..place.function() };
-                self.body(body, place)
+                self.body(body, place.function())
             }
             Statements::Autoescape { enabled, body } => {
                 if !matches!(enabled.node, Node::Bool(false)) {
@@ -226,21 +204,7 @@ impl<'s> Check<'_, 's> {
             return Err(self.source.syntax("too many statically nested blocks", statement.at));
         }
         self.body(&each.body, Place { in_loop: true, loops, ..outer })?;
-        if each.recursive && self.package {
-            self.recursive(each, statement.at);
-        }
         self.body(&each.otherwise, outer)
-    }
-
-    /// A recursive loop is written as a function: what is beside `loop.name` and `loop(items)` of it
-    /// would be an object of the package's that knows no depth.
-    fn recursive(&mut self, each: &For<'s>, at: usize) {
-        if hands_on(&each.body, &mut |name| name == "loop") {
-            self.refuse("`loop` of a recursive loop as a value", at);
-        }
-        if reads_outer_loop(&each.otherwise) {
-            self.refuse("`loop` in the `else` of a recursive loop", at);
-        }
     }
 
     fn function(
@@ -250,12 +214,6 @@ impl<'s> Check<'_, 's> {
         at: usize,
         place: Place,
     ) -> Result<()> {
-        for name in ["varargs", "kwargs"] {
-            let parameter = signature.names.iter().any(|(parameter, _)| *parameter == name);
-            if self.package && !parameter && reads(body, name) {
-                self.refuse(format!("`{name}` of a macro"), at);
-            }
-        }
         for name in ["caller", "varargs", "kwargs"] {
             let given = any_statement(body, &mut |inner| stores(inner, name));
             if given && reads(body, name) {
@@ -269,9 +227,6 @@ impl<'s> Check<'_, 's> {
                 }
                 _ => self.named_well(name, *at),
             }
-        }
-        if self.package && place.macro_in_loop && reads_outer_loop(body) {
-            self.refuse("`loop` of a loop around a macro", at);
         }
         for default in &signature.defaults {
             if default.mentions("caller") {
@@ -364,14 +319,6 @@ impl<'s> Check<'_, 's> {
                 self.expression(left, place)?;
                 return self.expression(right, Place { soft: true, ..place });
             }
-            Node::Compare(_, others) if others.len() > 1 => {
-                let middle = others.get(..others.len() - 1).unwrap_or_default();
-                if let Some((_, impure)) =
-                    middle.iter().find(|(_, operand)| self.package && !is_repeatable(operand))
-                {
-                    self.refuse("a chained comparison of what is called", impure.at);
-                }
-            }
             _ => {}
         }
         if place.folds == Folds::No && is_folded(expression) {
@@ -417,11 +364,6 @@ impl<'s> Check<'_, 's> {
         at: usize,
         place: Place,
     ) {
-        let surrounded = match place.folds {
-            Folds::No => false,
-            Folds::Part => true,
-            Folds::Printed => self.package,
-        };
         let folded = is_folded(subject) && bounds.iter().flatten().all(|bound| is_folded(bound));
         let has_slices = matches!(
             subject.node,
@@ -432,7 +374,7 @@ impl<'s> Check<'_, 's> {
             Node::Unary(_, operand) => matches!(operand.node, Node::Integer(_)),
             _ => false,
         };
-        if surrounded
+        if place.folds == Folds::Part
             && folded
             && !(has_slices && bounds.iter().flatten().all(|bound| whole(bound)))
         {

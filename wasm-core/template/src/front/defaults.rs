@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ast::{Arguments, Body, Expr, Node, Signature, Statements};
 use super::emit::{level, Emitter};
-use super::package::{DEFAULT, UNDEFINED};
 use super::walk::any_statement;
 use crate::error::Result;
 
@@ -131,13 +130,8 @@ impl<'s> Emitter<'_, 's> {
     }
 
     fn given(&mut self, value: &Expr<'s>) -> Result<()> {
-        if self.package() {
-            self.package_operand(value)?;
-            self.write(&format!("|{DEFAULT}("));
-        } else {
-            self.expression(value, level::PRIMARY)?;
-            self.write("|default(");
-        }
+        self.expression(value, level::PRIMARY)?;
+        self.write("|default(");
         self.write(GIVEN_UNDEFINED);
         self.write(")");
         Ok(())
@@ -149,9 +143,6 @@ impl<'s> Emitter<'_, 's> {
         for ((name, _), default) in signature.names.iter().skip(first).zip(&signature.defaults) {
             self.write("{% if ");
             self.name(name);
-            if self.package() {
-                self.write(UNDEFINED);
-            }
             self.write(" is undefined() %}{% set ");
             self.name(name);
             self.write(" = ");

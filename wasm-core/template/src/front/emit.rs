@@ -1,4 +1,4 @@
-//! Expressions, in words that the crate (or the package) reads as jinja2 reads the original.
+//! Expressions, in words that the crate reads as jinja2 reads the original.
 
 use super::ast::{Binary, Expr, Node, Unary};
 use super::defaults::Defaults;
@@ -33,8 +33,6 @@ pub struct Emitter<'a, 's> {
     pub safe_strings: bool,
     /// Whether `loop` is an ordinary variable.
     pub plain_loop: bool,
-    /// Variables that hold a cycler or a joiner.
-    pub cycles: Vec<&'s str>,
     pub defaults: Defaults<'s>,
     /// Whether a macro may be what any name stands for.
     pub macro_values: bool,
@@ -68,7 +66,6 @@ impl<'a, 's> Emitter<'a, 's> {
             dialect,
             safe_strings: false,
             plain_loop: false,
-            cycles: Vec::new(),
             defaults: Defaults::new(),
             macro_values: false,
             loops: Vec::new(),
@@ -137,10 +134,6 @@ impl<'a, 's> Emitter<'a, 's> {
         Ok(())
     }
 
-    pub fn package(&self) -> bool {
-        self.dialect == Dialect::Package
-    }
-
     /// `least`: how tightly the expression must hold together where it is written.
     pub fn expression(&mut self, expression: &Expr<'s>, least: u8) -> Result<()> {
         if self.level(expression) >= least {
@@ -183,10 +176,8 @@ impl<'a, 's> Emitter<'a, 's> {
             Node::Unary(Unary::Not, _) => level::NOT,
             Node::Unary(..) if is_literal_number(expression) => level::FILTER,
             Node::Unary(..) => carried,
-            Node::Float(_) if self.package() => level::PRIMARY,
             Node::Attribute(subject, name) if self.is_carried_name(subject, name) => carried,
             Node::Item(_, key) if !self.is_plain_key(key) => carried,
-            Node::Call(target, _) if self.package() && self.is_method(target) => level::FILTER,
             Node::Integer(_) | Node::Float(_) | Node::Filter(..) | Node::Test(..) => level::FILTER,
             _ => level::PRIMARY,
         }
@@ -207,10 +198,6 @@ impl<'a, 's> Emitter<'a, 's> {
             }
             Node::Integer(value) => {
                 self.write(&value.to_string());
-                Ok(())
-            }
-            Node::Float(value) if self.package() => {
-                self.package_float(*value);
                 Ok(())
             }
             Node::Float(value) => {
@@ -299,7 +286,7 @@ impl<'a, 's> Emitter<'a, 's> {
     }
 
     fn dict(&mut self, items: &[(Expr<'s>, Expr<'s>)]) -> Result<()> {
-        if !self.package() && !has_plain_keys(items) {
+        if !has_plain_keys(items) {
             return self.checked_dict(items);
         }
         self.write("{");
@@ -340,11 +327,7 @@ impl<'a, 's> Emitter<'a, 's> {
         carrier: &str,
         operands: &[&Expr<'s>],
     ) -> Result<()> {
-        if self.package() {
-            return self.package_carried(subject, carrier, operands);
-        }
-        self.piped(subject)?;
-        self.write("|");
+        self.carrier_subject(subject)?;
         self.write(carrier);
         if operands.is_empty() {
             return Ok(());

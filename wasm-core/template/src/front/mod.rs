@@ -4,7 +4,7 @@
 //! source ──▶ lexer        text and tokens; the white space that tags take     (source, token, literal, number)
 //!        ──▶ parser       jinja2's tree, and its syntax errors                (stream, expression, postfix, statement)
 //!        ──▶ check        what its compiler refuses; what cannot be exact     (walk, names)
-//!        ──▶ emit         the same in the crate's words and carriers          (write, operators, calls, package)
+//!        ──▶ emit         the same in the crate's words and carriers          (write, operators, calls)
 //! ```
 
 mod ast;
@@ -20,7 +20,6 @@ mod names;
 mod number;
 mod operators;
 mod output;
-mod package;
 mod postfix;
 mod scopes;
 mod source;
@@ -37,18 +36,16 @@ use crate::limits::Limits;
 
 pub use lines::Lines;
 
-/// For whom a template is written anew.
+/// How a template is written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// The crate, with every carrier.
     Sandbox,
     /// The same, with what tells untrusted text apart (`__eq`, `__item`).
     Traced,
-    /// The Python package `minijinja`, which has filters and tests but no callback for methods.
-    Package,
 }
 
-/// A template that the crate (or the package) reads as jinja2 reads the original.
+/// A template that the crate reads as jinja2 reads the original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Translated {
     /// A tag stands on the line on which it stands in the original.
@@ -76,7 +73,7 @@ pub fn translate(source: &str, dialect: Dialect, limits: &Limits) -> Result<Tran
     let mut parser = stream::Parser::new(&source, limits, lexer::lex(&source));
     let body = parser.template()?;
     let mut unsupported = parser.unsupported;
-    unsupported.extend(check::check(&source, &body, dialect)?);
+    unsupported.extend(check::check(&source, &body)?);
     let mut emitter = emit::Emitter::new(&source, dialect);
     emitter.safe_strings = walk::any_expression(&body, &mut |part| match &part.node {
         ast::Node::Filter(_, name, _) => names::has(names::SAFE, name),
@@ -88,18 +85,12 @@ pub fn translate(source: &str, dialect: Dialect, limits: &Limits) -> Result<Tran
     let has_loops = walk::any_statement(&body, &mut |statement| is_loop(statement));
     let stores_loop = walk::any_statement(&body, &mut |statement| walk::stores(statement, "loop"));
     emitter.plain_loop = stores_loop && !has_loops;
-    if dialect == Dialect::Package {
-        unsupported.extend(package::keys(&source, &body));
-    }
     if has_loops {
         unsupported.extend(check::loop_variable(&source, &body));
     }
     unsupported.sort_by_key(|error| (error.line, error.column));
     emitter.defaults = defaults::defaults(&body);
     emitter.macro_values = walk::hands_on(&body, &mut |name| emitter.defaults.contains_key(name));
-    if dialect == Dialect::Package {
-        emitter.cycles = package::cycles(&body);
-    }
     emitter.frame(&[], &body)?;
     let is_generation =
         |statement: &ast::Statement<'_>| matches!(statement.kind, ast::Statements::Generation(_));

@@ -13,8 +13,6 @@ impl<'s> Emitter<'_, 's> {
         let native = match self.dialect {
             Dialect::Sandbox => is_scalar(left) || is_scalar(right),
             Dialect::Traced => false,
-            // A number in a box equals nothing of the package's own; a text is never in one.
-            Dialect::Package => is_text(left) || is_text(right),
         };
         native && matches!(comparison, Compare::Equal | Compare::NotEqual)
     }
@@ -70,7 +68,7 @@ impl<'s> Emitter<'_, 's> {
             Binary::Mod => carriers::MOD,
             Binary::Pow => carriers::POW,
         };
-        if !self.package() && operator == Binary::Pow && is_negative(left) && !is_folded(right) {
+        if operator == Binary::Pow && is_negative(left) && !is_folded(right) {
             // jinja2 writes the folded number without parentheses, and Python's sign binds less.
             let Node::Unary(_, magnitude) = &left.node else { return Ok(()) };
             self.carried(magnitude, carrier, &[right])?;
@@ -151,8 +149,7 @@ impl<'s> Emitter<'_, 's> {
             Unary::Negative => ("-", carriers::NEGATIVE),
             Unary::Positive => ("", carriers::POSITIVE),
         };
-        let in_a_box = self.package() && !matches!(operand.node, Node::Integer(_));
-        if is_literal_number(whole) && !in_a_box {
+        if is_literal_number(whole) {
             self.write(sign);
             return self.expression(operand, level::FILTER);
         }
@@ -169,10 +166,6 @@ fn carrier(comparison: Compare) -> &'static str {
         Compare::GreaterOrEqual => carriers::GREATER_OR_EQUAL,
         Compare::In | Compare::NotIn => carriers::IN,
     }
-}
-
-fn is_text(expression: &Expr<'_>) -> bool {
-    matches!(expression.node, Node::Text(_))
 }
 
 pub fn is_literal_number(expression: &Expr<'_>) -> bool {

@@ -66,9 +66,6 @@ fn dialects_differ_in_their_carriers() {
     let source = "{{ x.strip()|length }}{% if x == 'a' %}{% endif %}";
     let traced = "{{ x.strip()|length }}{% if x|__eq(\"a\") %}{% endif %}";
     assert_eq!(written(source, Dialect::Traced), traced);
-    let package = "{{ (x|default(__undefined)|__method(\"strip\"))|default(__undefined)|length }}\
-                   {% if x == \"a\" %}{% endif %}";
-    assert_eq!(written(source, Dialect::Package), package);
 }
 
 #[test]
@@ -149,21 +146,14 @@ fn what_cannot_be_exact_is_named() {
         assert_eq!((error.kind, error.feature.as_deref()), (Kind::Unsupported, Some(feature)));
         assert_eq!(error.line, Some(1));
     }
-    let package = |source| translate(source, Dialect::Package, &Limits::default()).unwrap();
-    for source in [
+    for exact in [
         "{% macro m() %}{{ varargs }}{% endmacro %}",
         "{{ 0 < f() < 2 }}",
         "{% for a in b recursive %}{% set c = loop %}{% endfor %}",
         "{% for a in b recursive %}{% else %}{{ loop }}{% endfor %}",
         "{% for a in b %}{% macro m() %}{{ loop }}{% endmacro %}{% endfor %}",
     ] {
-        assert_eq!(package(source).unsupported.len(), 1, "{source}");
-        if source.contains("loop") {
-            assert_eq!(
-                translate(source, Dialect::Sandbox, &Limits::default()).unwrap().unsupported,
-                []
-            );
-        }
+        sandbox(exact);
     }
 }
 
@@ -203,7 +193,7 @@ fn mutilated_templates_are_answered() {
                   {% endfor %}{%- endmacro %}{# c #}{% raw %}{{{% endraw %}{{ m({'k': [1, 'é']}) }}";
     for end in (0..source.len()).filter(|&at| source.is_char_boundary(at)) {
         for start in (0..=end).step_by(7).filter(|&at| source.is_char_boundary(at)) {
-            for dialect in [Dialect::Sandbox, Dialect::Traced, Dialect::Package] {
+            for dialect in [Dialect::Sandbox, Dialect::Traced] {
                 drop(translate(&source[start..end], dialect, &Limits::default()));
             }
         }

@@ -181,7 +181,7 @@ pub fn reads(body: &Body<'_>, name: &str) -> bool {
 }
 
 /// Whether the `loop` of a loop around `body` is read in it.
-pub fn reads_outer_loop(body: &Body<'_>) -> bool {
+fn reads_outer_loop(body: &Body<'_>) -> bool {
     body.iter().any(|statement| {
         let mut read = false;
         statement.each_expression(&mut |expression| read = read || expression.mentions("loop"));

@@ -113,18 +113,17 @@ impl<'s> Emitter<'_, 's> {
                 Ok(())
             }
             Statements::FilterBlock { filter, body } => {
-                let checked = if self.package() { "" } else { FILTERED };
                 if is_left_early(body) {
                     let text = self.captured(body, at)?;
                     self.open_output(at);
                     self.filtered(&text, Some(filter))?;
-                    self.write(checked);
+                    self.write(FILTERED);
                     self.write(" }}");
                     return Ok(());
                 }
                 self.open("filter ", at);
                 self.expression(filter, level::ANY)?;
-                self.write(checked);
+                self.write(FILTERED);
                 self.write(" %}");
                 self.scoped(body)?;
                 self.write("{% endfilter %}");
@@ -336,7 +335,7 @@ impl<'s> Emitter<'_, 's> {
             self.write(&format!("{{% set {flag} = namespace(ended=false) %}}"));
         }
         // One object for all passes.
-        let holder = (holds_loop(&each.body) && !self.package()).then(|| self.temporary());
+        let holder = holds_loop(&each.body).then(|| self.temporary());
         if let Some(holder) = &holder {
             self.write(&format!("{{% set {holder} = namespace() %}}"));
         }

@@ -15,7 +15,11 @@ fn variable(prepared: &Prepared, name: &str) -> Value {
 
 fn messages(request: &str, source: &str, habits: &Habits<'_>) -> String {
     let prepared = prepare(&json(request), source, habits).unwrap();
-    crate::abi::json_text(&variable(&prepared, "messages"))
+    shown(&variable(&prepared, "messages"))
+}
+
+fn shown(value: &Value) -> String {
+    crate::semantics::repr::repr(value).unwrap()
 }
 
 fn refused(request: &str, source: &str, habits: &Habits<'_>) -> String {
@@ -31,8 +35,11 @@ const CONTINUED: Habits<'_> = Habits { continues: Some(""), ..PLAIN };
 #[test]
 fn keys_without_a_value_are_dropped_at_the_top_of_messages_only() {
     let request = r#"{"messages":[{"role":"user","content":null,"x":{"y":null}}]}"#;
-    assert_eq!(messages(request, "", &PLAIN), r#"[{"role":"user","x":{"y":null}}]"#);
-    assert_eq!(messages(request, "", &OLD), r#"[{"role":"user","content":null,"x":{"y":null}}]"#);
+    assert_eq!(messages(request, "", &PLAIN), shown(&json(r#"[{"role":"user","x":{"y":null}}]"#)));
+    assert_eq!(
+        messages(request, "", &OLD),
+        shown(&json(r#"[{"role":"user","content":null,"x":{"y":null}}]"#))
+    );
 }
 
 #[test]
@@ -40,17 +47,17 @@ fn reasoning_stands_under_its_names() {
     let of = |message: &str| messages(&format!(r#"{{"messages":[{message}]}}"#), "", &PLAIN);
     assert_eq!(
         of(r#"{"role":"a","reasoning":"r"}"#),
-        r#"[{"thinking":"r","role":"a","reasoning":"r","reasoning_content":"r"}]"#
+        shown(&json(r#"[{"thinking":"r","role":"a","reasoning":"r","reasoning_content":"r"}]"#))
     );
     assert_eq!(
         of(r#"{"role":"a","thinking":"t","reasoning_content":null}"#),
-        r#"[{"thinking":"t","role":"a","reasoning_content":"t"}]"#
+        shown(&json(r#"[{"thinking":"t","role":"a","reasoning_content":"t"}]"#))
     );
     assert_eq!(
         of(r#"{"reasoning_content":"c","role":"a","thinking":"t"}"#),
-        r#"[{"thinking":"t","reasoning_content":"c","role":"a"}]"#
+        shown(&json(r#"[{"thinking":"t","reasoning_content":"c","role":"a"}]"#))
     );
-    assert_eq!(of(r#"{"reasoning":null}"#), "[{}]");
+    assert_eq!(of(r#"{"reasoning":null}"#), shown(&json("[{}]")));
 }
 
 #[test]
@@ -95,20 +102,24 @@ fn the_last_message_is_marked() {
     let source = "{{ m.content }}";
     assert_eq!(
         messages(request, source, &CONTINUED),
-        r#"[{"content":"a"},{"content":"b CONTINUE_FINAL_MESSAGE_TAG "}]"#
+        shown(&json(r#"[{"content":"a"},{"content":"b CONTINUE_FINAL_MESSAGE_TAG "}]"#))
     );
     let prepared = prepare(&json(request), source, &CONTINUED).unwrap();
     assert_eq!(prepared.last.as_deref(), Some("b "));
     let blocks = r#"{"messages":[{"content":[{"text":"a"},{"text":"b"},{"type":"image"}]}]}"#;
     assert_eq!(
         messages(blocks, source, &CONTINUED),
-        r#"[{"content":[{"text":"a"},{"text":"bCONTINUE_FINAL_MESSAGE_TAG "},{"type":"image"}]}]"#
+        shown(&json(
+            r#"[{"content":[{"text":"a"},{"text":"bCONTINUE_FINAL_MESSAGE_TAG "},{"type":"image"}]}]"#
+        ))
     );
     let thinking = Habits { continues: Some("reasoning"), ..PLAIN };
     assert_eq!(
         messages(r#"{"messages":[{"reasoning":"r","content":"c"}]}"#, "thinking", &thinking),
-        r#"[{"thinking":"rTAG","reasoning":"rTAG","content":"c","reasoning_content":"rTAG"}]"#
-            .replace("TAG", "CONTINUE_FINAL_MESSAGE_TAG ")
+        shown(&json(
+            r#"[{"thinking":"rTAG","reasoning":"rTAG","content":"c","reasoning_content":"rTAG"}]"#
+        ))
+        .replace("TAG", "CONTINUE_FINAL_MESSAGE_TAG ")
     );
     // What differs is another text: only the field that was named is continued.
     assert_eq!(
@@ -117,11 +128,11 @@ fn the_last_message_is_marked() {
             "thinking",
             &Habits { continues: Some("thinking"), ..PLAIN }
         ),
-        r#"[{"thinking":"tCONTINUE_FINAL_MESSAGE_TAG ","reasoning_content":"c"}]"#
+        shown(&json(r#"[{"thinking":"tCONTINUE_FINAL_MESSAGE_TAG ","reasoning_content":"c"}]"#))
     );
     assert_eq!(
         messages(request, "", &Habits { profile: Profile::Hf457, ..CONTINUED }),
-        r#"[{"content":"a"},{"content":"b CONTINUE_FINAL_MESSAGE_TAG "}]"#
+        shown(&json(r#"[{"content":"a"},{"content":"b CONTINUE_FINAL_MESSAGE_TAG "}]"#))
     );
 }
 
@@ -161,8 +172,8 @@ fn packed_data_is_what_python_wrote() {
         \0\0\0\0\0\0\0\0\0\x04g\0\0\0\0\0\0\x16\xc0TFNu\x02\0\0\0\xc3\xa9i\x07\0\0\0[\x01\0\0\0{00";
     let value = parse_packed(bytes, 4).unwrap();
     assert_eq!(
-        crate::abi::json_text(&value),
-        "{\"a\":[1,1099511627776,-1180591620717411303424,-5.5,true,false,null,\"é\"],\"7\":[{}]}"
+        shown(&value),
+        "{'a': (1, 1099511627776, -1180591620717411303424, -5.5, True, False, None, 'é'), 7: [{}]}"
     );
     assert_eq!(entries(&value).unwrap()[1].0, Value::from(7));
     assert!(entries(&value).unwrap()[0].1.is_tuple());
@@ -179,8 +190,8 @@ fn packed_data_may_refer_to_what_was_before() {
         \xec\x03\0\0\0\0\0\0\0\0\x04\xe7\0\0\0\0\0\0\x16\xc00";
     let value = parse_packed(bytes, 8).unwrap();
     assert_eq!(
-        crate::abi::json_text(&value),
-        "{\"messages\":[{\"role\":\"xxx\",\"é\":\"éa\"},{\"role\":\"y\"}],\"t\":[1,1099511627776,-5.5]}"
+        shown(&value),
+        "{'messages': [{'role': 'xxx', 'é': 'éa'}, {'role': 'y'}], 't': (1, 1099511627776, -5.5)}"
     );
     for end in 0..bytes.len() {
         assert_eq!(parse_packed(&bytes[..end], 8).unwrap_err().kind, Kind::BadArgument);
@@ -189,7 +200,7 @@ fn packed_data_may_refer_to_what_was_before() {
     let shared = b"{\xda\x01a\xdb\x02\0\0\0\xe9\x01\0\0\0[\x01\0\0\0\xe9\x02\0\0\0\xda\x01b\
         [\x02\0\0\0r\x01\0\0\0r\0\0\0\x000";
     let value = parse_packed(shared, 4).unwrap();
-    assert_eq!(crate::abi::json_text(&value), "{\"a\":[1,[2]],\"b\":[[1,[2]],\"a\"]}");
+    assert_eq!(shown(&value), "{'a': [1, [2]], 'b': [[1, [2]], 'a']}");
     // What is referred to counts as deep as it stands there: one deeper than where it was read.
     assert_eq!(parse_packed(shared, 3).unwrap_err().kind, Kind::Limit);
     let kind = |bytes: &[u8]| parse_packed(bytes, 9).unwrap_err().kind;
