@@ -9,7 +9,7 @@ import itertools
 import pickle
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import small
@@ -403,3 +403,18 @@ def test_there_is_no_renderer_to_choose(model: Model, more: dict[str, Any]) -> N
     tok.set_chat_template(TEMPLATE)
     plain = tok.apply_chat_template(CHATS[0], tokenize=False)
     assert tok.apply_chat_template(CHATS[0], renderer="sandbox", tokenize=False) == plain
+
+
+class Refusing:
+    name = "refusing"
+
+    def compile(self, source: str, **_: Any) -> NoReturn:
+        raise AssertionError(source)
+
+
+def test_a_template_of_the_call_is_rendered_in_the_sandbox(model: Model) -> None:
+    tok = pywasmtok.create_tokenizer_with_chat_template(model.folder, TEMPLATE)
+    arguments: dict[str, Any] = {"renderer": Refusing(), "tokenize": False}
+    assert tok.apply_chat_template(CHATS[0], chat_template="x", **arguments) == "x"
+    with pytest.raises(AssertionError):
+        tok.apply_chat_template(CHATS[0], **arguments)
