@@ -72,10 +72,10 @@ from .tokenizer.encoding import Encoding, EncodingBatch
 from .tokenizer.fitting import Truncated
 from .tokenizer.limits import Limits
 from .tokenizer.prefix_cache import CacheStats, PrefixCache
-from .tokenizer.sequence import Sequence
-from .tokenizer.spans import TokenSpan
-from .tokenizer.special import SpecialTokens
-from .tokenizer.stop import (
+from .tokenizer.special.tokens import SpecialTokens
+from .tokenizer.streaming.sequence import Sequence
+from .tokenizer.streaming.spans import TokenSpan
+from .tokenizer.streaming.stop import (
     Held,
     Matched,
     Stopped,
@@ -84,7 +84,7 @@ from .tokenizer.stop import (
     StopSequenceDecoder,
     Text,
 )
-from .tokenizer.stream import DecodeStream
+from .tokenizer.streaming.stream import DecodeStream
 from .tokenizer.tokenizer import BackendInfo, Tokenizer
 
 if typing.TYPE_CHECKING:

@@ -17,7 +17,7 @@ _OF_A_FAMILY = re.compile(
 
 
 def group_of(nodeid: str) -> str:
-    """`tests/test_vectors.py::test_vectors[llama3.1-core]` goes with all of llama3.1."""
+    """`tests/engine/test_vectors.py::test_vectors[llama3.1-core]` goes with all of llama3.1."""
     found = _OF_A_FAMILY.search(nodeid)
     return found[0] if found else nodeid.partition("::")[0]
 

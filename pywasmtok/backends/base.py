@@ -13,8 +13,8 @@ from ..tokenizer.fitting import Truncated, truncate_by_encoding
 
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids
-    from ..tokenizer.policy import AddedName, Policy
-    from ..tokenizer.special import SpecialTokens
+    from ..tokenizer.special.policy import AddedName, Policy
+    from ..tokenizer.special.tokens import SpecialTokens
 
 __all__ = ["Backend"]
 

@@ -11,8 +11,8 @@ from ..tokenizer.arguments import Segment, TextPair, as_pair
 from ..tokenizer.encoding import Details, DetailSource, Encoding, EncodingBatch, view
 from ..tokenizer.fitting import Truncated, no_room
 from ..tokenizer.ids import as_bytes
-from ..tokenizer.policy import AddedName, Policy, segments_document
-from ..tokenizer.special import SpecialTokens
+from ..tokenizer.special.policy import AddedName, Policy, segments_document
+from ..tokenizer.special.tokens import SpecialTokens
 from .base import Backend
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from ..errors import (
 from ..tokenizer.arguments import TextPair, as_pair, what_is_wrong_with
 from ..tokenizer.encoding import Details, Encoding, EncodingBatch
 from ..tokenizer.ids import as_list, require_known, what_is_wrong
-from ..tokenizer.policy import AddedName
-from ..tokenizer.special import SpecialTokens, is_control
+from ..tokenizer.special.policy import AddedName
+from ..tokenizer.special.tokens import SpecialTokens, is_control
 from .base import Backend
 
 if TYPE_CHECKING:

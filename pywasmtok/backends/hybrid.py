@@ -23,8 +23,8 @@ from .base import Backend
 if TYPE_CHECKING:
     from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.ids import Ids
-    from ..tokenizer.policy import AddedName, Policy
-    from ..tokenizer.special import SpecialTokens
+    from ..tokenizer.special.policy import AddedName, Policy
+    from ..tokenizer.special.tokens import SpecialTokens
     from .core import CoreBackend
     from .streaming import Streaming
 

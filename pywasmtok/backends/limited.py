@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from ..tokenizer.encoding import Encoding, EncodingBatch
     from ..tokenizer.fitting import Truncated
     from ..tokenizer.ids import Ids
-    from ..tokenizer.policy import Special
-    from ..tokenizer.sequence import Sequence as TokenSequence
-    from ..tokenizer.spans import TokenSpan
-    from ..tokenizer.stop import StopSequenceConfig, StopSequenceDecoder
-    from ..tokenizer.stream import DecodeStream
+    from ..tokenizer.special.policy import Special
+    from ..tokenizer.streaming.sequence import Sequence as TokenSequence
+    from ..tokenizer.streaming.spans import TokenSpan
+    from ..tokenizer.streaming.stop import StopSequenceConfig, StopSequenceDecoder
+    from ..tokenizer.streaming.stream import DecodeStream
     from .streaming import Streaming
 
 __all__ = ["TokenizerWithLimits", "limited", "view_of"]

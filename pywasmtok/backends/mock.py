@@ -11,8 +11,8 @@ from ..errors import SpecialTokenInText
 from ..tokenizer.arguments import TextPair, as_pair
 from ..tokenizer.encoding import Details, Encoding, EncodingBatch
 from ..tokenizer.ids import REPLACEMENT, as_list, require_known
-from ..tokenizer.policy import AddedName, Policy
-from ..tokenizer.special import SpecialTokens
+from ..tokenizer.special.policy import AddedName, Policy
+from ..tokenizer.special.tokens import SpecialTokens
 from .base import Backend
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.fitting import Truncated
     from ..tokenizer.ids import Ids
-    from ..tokenizer.policy import AddedName, Special
-    from ..tokenizer.special import SpecialTokens
-    from ..tokenizer.stop import StopSequenceConfig, StopSequenceDecoder
+    from ..tokenizer.special.policy import AddedName, Special
+    from ..tokenizer.special.tokens import SpecialTokens
+    from ..tokenizer.streaming.stop import StopSequenceConfig, StopSequenceDecoder
 
 __all__ = ["RemoteTokenizer", "deadline_of"]
 
@@ -165,7 +165,7 @@ class RemoteTokenizer(Tokenizer):
     ) -> StopSequenceDecoder:
         """`eos_token_ids=None`: those of the file on the server."""
         from ..tokenizer.ids import as_bytes
-        from ..tokenizer.stop import StopSequenceDecoder
+        from ..tokenizer.streaming.stop import StopSequenceDecoder
 
         eos = None if eos_token_ids is None else tuple(eos_token_ids)
         streaming = RemoteStreaming(self.name, self._send, eos)

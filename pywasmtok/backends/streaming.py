@@ -24,7 +24,7 @@ from .hf import HFBackend
 if TYPE_CHECKING:
     from .._host import CoreTokenizer
     from .._host.wasm.instance import StopStep
-    from ..tokenizer.stop import Output
+    from ..tokenizer.streaming.stop import Output
     from .base import Backend
     from .hybrid import Hybrid
 

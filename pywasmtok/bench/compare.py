@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .libraries import ASKED_FOR, PEERS, TWIN
+from .libraries.peers import ASKED_FOR, PEERS, TWIN
 from .record import Record
 from .rows import WRONG, Row
 from .tables import layout, number

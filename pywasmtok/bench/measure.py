@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .chats import Chat
-from .libraries import Call, Library
+from .inputs.chats import Chat
+from .libraries.peers import Call, Library
 from .rows import EQUAL, UNCHECKED, WRONG
 
 __all__ = [

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument
 from .contract import Profile, RenderRequest, TemplateLimits
-from .renderers import Rendering, refuse_unknown
-from .reserved import refuse_reserved
+from .rendering.renderers import Rendering, refuse_unknown
 from .result import ChatEncoding, Row, Shape
+from .templates.reserved import refuse_reserved
 from .tools_schema import tools_as_dicts
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
     from .contract import CompiledTemplate, Rendered
-    from .templates import ChatTemplates
+    from .templates.catalog import ChatTemplates
 
 __all__ = ["Asked", "Chat", "apply_chat_template", "as_conversations"]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from ..loading.templates import TemplateLike
     from ..tokenizer.tokenizer import Tokenizer
-    from .capabilities import ChatCapabilities
     from .contract import Profile, Renderer, TemplateLimits
-    from .renderers import Rendering
+    from .rendering.renderers import Rendering
     from .session import ChatSession
-    from .templates import ChatTemplates
+    from .templates.capabilities import ChatCapabilities
+    from .templates.catalog import ChatTemplates
 
 __all__ = ["ChatMethods"]
 
@@ -168,7 +168,7 @@ class ChatMethods:
     def chat_capabilities(self) -> ChatCapabilities:
         """What the template does with roles, tools, reasoning and parts of messages: found out by
         rendering."""
-        from .capabilities import capabilities_of
+        from .templates.capabilities import capabilities_of
 
         return capabilities_of(self.chat_templates)
 
@@ -177,7 +177,7 @@ class ChatMethods:
         """The templates, and the places that state them."""
         known = self._chat
         if known is None:
-            from .templates import ChatTemplates
+            from .templates.catalog import ChatTemplates
 
             known = self._chat = ChatTemplates.of(cast("Tokenizer", self))
         return known

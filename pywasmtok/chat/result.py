@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
 from ..tokenizer.fitting import check_limit
-from .settings import Settings
+from .templates.settings import Settings
 
 if TYPE_CHECKING:
     from ..tokenizer.encoding import Encoding

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..bench import compare, machine, tables
-from ..bench.files import TokenizerFile, label
 from ..bench.groups import GROUPS
-from ..bench.plan import Plan, default_threads
+from ..bench.inputs.texts import CORPORA
+from ..bench.libraries.files import TokenizerFile, label
 from ..bench.record import Record
 from ..bench.rows import WRONG
-from ..bench.run import prepare_texts, run_all
-from ..bench.session import Setup
-from ..bench.texts import CORPORA
+from ..bench.running.plan import Plan, default_threads
+from ..bench.running.run import prepare_texts, run_all
+from ..bench.running.session import Setup
 from ..errors import LoadError, SourceNotFound
 
 __all__ = ["main", "run"]

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..chat.contract import Origin, Rendered
-from ..chat.renderers import refuse_unknown
+from ..chat.rendering.renderers import refuse_unknown
 from ..errors import InvalidArgument, UnsupportedTemplateFeature
 from .common import backend_options, open_tokenizer, print_json, print_tree, read_input
 

@@ -14,7 +14,7 @@ from .. import __version__
 from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
 from ..loading.writers import FORMATS, convert_tokenizer
-from ..tokenizer.special import ROLES
+from ..tokenizer.special.tokens import ROLES
 from .common import (
     DEMO,
     about_source,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.fitting import Truncated
     from ..tokenizer.ids import Ids
-    from ..tokenizer.policy import Special
-    from ..tokenizer.stop import Matched, StopSequenceConfig
+    from ..tokenizer.special.policy import Special
+    from ..tokenizer.streaming.stop import Matched, StopSequenceConfig
     from .answers import ServedChat, ServedTokenizer
     from .asynchronous import AsyncClient
     from .call import Call

@@ -20,7 +20,7 @@ from .errors import BadAnswer
 
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids
-    from ..tokenizer.policy import Special
+    from ..tokenizer.special.policy import Special
 
 __all__ = ["Fetch", "RemoteText", "TokenizerCalls"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from typing import Any, Final
 
 from ..chat.methods import ChatMethods
-from ..chat.renderers import refuse_unknown
+from ..chat.rendering.renderers import refuse_unknown
 from ..chat.tools_schema import tools_as_dicts
 from ..errors import InvalidArgument, Unsupported
 

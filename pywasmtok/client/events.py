@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..tokenizer.stop import Matched, StopSequenceConfig
+from ..tokenizer.streaming.stop import Matched, StopSequenceConfig
 from .address import check_name, path_of
 from .call import Answer, Call, field_of, post
 from .errors import BadAnswer, error_of

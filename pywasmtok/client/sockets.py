@@ -16,7 +16,7 @@ from .events import How, matched, open_fields, stop_fields
 
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids
-    from ..tokenizer.stop import Matched, StopSequenceConfig
+    from ..tokenizer.streaming.stop import Matched, StopSequenceConfig
     from .http import Settings
 
 __all__ = ["SocketStream", "Streams"]

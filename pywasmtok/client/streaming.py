@@ -17,7 +17,7 @@ from .events import How, Step, stream_step
 
 if TYPE_CHECKING:
     from ..backends.streaming import StopNode
-    from ..tokenizer.stop import Matched, Output
+    from ..tokenizer.streaming.stop import Matched, Output
     from .call import Call
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from ..errors import (
 from ..tokenizer.arguments import check_threads
 from ..tokenizer.limits import Limits
 from ..tokenizer.recipe import Options, Recipe, makers
-from ..tokenizer.special import is_control
+from ..tokenizer.special.tokens import is_control
 from ..tokenizer.tokenizer import Tokenizer
 from .choice import choose_decoder, choose_encoder
 from .conversion import Conversion

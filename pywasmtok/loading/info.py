@@ -13,7 +13,7 @@ from ..backends.hybrid import reason_of
 from ..errors import BackendUnavailable, HostError, TokenizerError, Unsupported
 from ..tokenizer.fingerprint import of_file
 from ..tokenizer.limits import Limits
-from ..tokenizer.special import SpecialTokens
+from ..tokenizer.special.tokens import SpecialTokens
 from .conversion import Conversion
 from .sources import MOCK, Request, Source, SourceLike, read_source
 from .sources.templates import TemplatePlace, of_gguf

@@ -41,8 +41,8 @@ _COMPONENTS: Final = frozenset(
 def put_in_place(made: Instruments) -> tuple[tuple[Any, str, Any], ...]:
     from ..backends.hybrid import Hybrid
     from ..loading import factory
-    from ..tokenizer.stop import StopSequenceDecoder
-    from ..tokenizer.stream import DecodeStream
+    from ..tokenizer.streaming.stop import StopSequenceDecoder
+    from ..tokenizer.streaming.stream import DecodeStream
     from ..tokenizer.tokenizer import Tokenizer
 
     # Every method that is counted, and the function that counts it.

@@ -88,7 +88,7 @@ class Tenant:
     ) -> None:
         from .._host.snapshots.images import Images
         from .._host.template.pool import TemplatePools
-        from ..chat.sandbox import SandboxRenderer
+        from ..chat.rendering.sandbox import SandboxRenderer
 
         self.name = name
         self.bucket = Bucket(limits.bytes_per_second, limits.burst_bytes, clock)

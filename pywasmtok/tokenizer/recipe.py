@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidFile
-from .special import ROLES
+from .special.tokens import ROLES
 
 if TYPE_CHECKING:
     from .._host import Snapshots

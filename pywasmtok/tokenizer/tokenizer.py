@@ -22,8 +22,8 @@ from .arguments import (
 from .encoding import Encoding, EncodingBatch
 from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
 from .ids import MAX_ID, as_bytes
-from .policy import AddedName, Policy, Special, control_ids, policy_of
 from .recipe import BackendInfo, Options, Recipe, makers
+from .special.policy import AddedName, Policy, Special, control_ids, policy_of
 
 if TYPE_CHECKING:
     from ..backends import Backend, Hybrid
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from .fingerprint import Fingerprints
     from .ids import Ids
     from .limits import Limits
-    from .sequence import Sequence
-    from .spans import TokenSpan
-    from .special import SpecialTokens
-    from .stop import StopSequenceConfig, StopSequenceDecoder
-    from .stream import DecodeStream
+    from .special.tokens import SpecialTokens
+    from .streaming.sequence import Sequence
+    from .streaming.spans import TokenSpan
+    from .streaming.stop import StopSequenceConfig, StopSequenceDecoder
+    from .streaming.stream import DecodeStream
 
 T = TypeVar("T")
 
@@ -267,7 +267,7 @@ class Tokenizer(ChatMethods):
     def token_spans(self, ids: Ids, skip_special_tokens: bool = True) -> list[TokenSpan]:
         """Which token wrote which part of the text, in bytes and in characters: what a server
         sends with log probabilities."""
-        from .spans import token_spans
+        from .streaming.spans import token_spans
 
         return token_spans(self, ids, skip_special_tokens)
 
@@ -286,7 +286,7 @@ class Tokenizer(ChatMethods):
         certain to be text; `"eager"`: each of its characters when it is complete. `unknown_id`:
         "skip", "error" or "replace". `history=True` keeps `tokens` and `text`.
         """
-        from .stream import DecodeStream
+        from .streaming.stream import DecodeStream
 
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
@@ -307,7 +307,7 @@ class Tokenizer(ChatMethods):
         `eos_token_ids` stop it, too, unless the config ignores them. None: those that the file and
         the configurations beside it state (`special_tokens.eos_token_ids`).
         """
-        from .stop import StopSequenceDecoder
+        from .streaming.stop import StopSequenceDecoder
 
         if eos_token_ids is None:
             eos_token_ids = self.special_tokens.eos_token_ids
@@ -319,7 +319,7 @@ class Tokenizer(ChatMethods):
 
     def sequence(self, token_ids: Ids = (), skip_special_tokens: bool = False) -> Sequence:
         """Ids and their text, growing together."""
-        from .sequence import Sequence
+        from .streaming.sequence import Sequence
 
         return Sequence(self, token_ids, skip_special_tokens)
 

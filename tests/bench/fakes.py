@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pywasmtok.bench.files import TokenizerFile
-from pywasmtok.bench.libraries import Call, Library
-from pywasmtok.bench.plan import Plan
+from pywasmtok.bench.libraries.files import TokenizerFile
+from pywasmtok.bench.libraries.peers import Call, Library
 from pywasmtok.bench.record import Record
 from pywasmtok.bench.rows import Measure, Row
-from pywasmtok.bench.session import Bench, Setup
+from pywasmtok.bench.running.plan import Plan
+from pywasmtok.bench.running.session import Bench, Setup
 
 SPEED = Measure("throughput", "MB/s", higher_is_better=True, clock="cpu")
 TIME = Measure("time of a call", "us", higher_is_better=False, clock="cpu")

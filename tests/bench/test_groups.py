@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from bench.fakes import bench, library, record, row
-from pywasmtok.bench import run
-from pywasmtok.bench.apart import PROCESSES
-from pywasmtok.bench.child import ChildFailedError, lines_of
-from pywasmtok.bench.files import TokenizerFile, label
 from pywasmtok.bench.groups import GROUPS, adversarial
 from pywasmtok.bench.groups.latency import percentile
 from pywasmtok.bench.groups.load import proportional
-from pywasmtok.bench.libraries import PEERS, LeftOutError, libraries, load
-from pywasmtok.bench.plan import Plan
+from pywasmtok.bench.libraries.files import TokenizerFile, label
+from pywasmtok.bench.libraries.peers import PEERS, LeftOutError, libraries, load
 from pywasmtok.bench.rows import Row
-from pywasmtok.bench.run import rows_of
-from pywasmtok.bench.session import Setup
+from pywasmtok.bench.running import run
+from pywasmtok.bench.running.apart import PROCESSES
+from pywasmtok.bench.running.child import ChildFailedError, lines_of
+from pywasmtok.bench.running.plan import Plan
+from pywasmtok.bench.running.run import rows_of
+from pywasmtok.bench.running.session import Setup
 
 IN_TURNS = [name for name, group in GROUPS.items() if not group.own_children]
 # Threads are held against processes there.

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.fakes import Ids
-from pywasmtok.bench.apart import Processes
-from pywasmtok.bench.libraries import byte_alphabet
+from pywasmtok.bench.libraries.peers import byte_alphabet
 from pywasmtok.bench.measure import (
     Contender,
     LibraryFailedError,
@@ -24,7 +23,8 @@ from pywasmtok.bench.measure import (
     measure,
     timed,
 )
-from pywasmtok.bench.together import Crew, in_crews
+from pywasmtok.bench.running.apart import Processes
+from pywasmtok.bench.running.together import Crew, in_crews
 from pywasmtok.errors import __doc__ as some_text
 
 

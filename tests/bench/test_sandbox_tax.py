@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import pywasmtok
-from pywasmtok.bench import native
-from pywasmtok.bench.files import TokenizerFile
-from pywasmtok.bench.libraries import LeftOutError, load, names_of
+from pywasmtok.bench.libraries import native
+from pywasmtok.bench.libraries.files import TokenizerFile
+from pywasmtok.bench.libraries.peers import LeftOutError, load, names_of
 from pywasmtok.bench.measure import Result
 from tools.bench import sandbox_tax
 from tools.bench.sandbox.guest import Guest

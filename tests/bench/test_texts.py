@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pywasmtok.bench.hostile import HOSTILE, hostile_text, turned
-from pywasmtok.bench.texts import Coiner, Tape, write
+from pywasmtok.bench.inputs.hostile import HOSTILE, hostile_text, turned
+from pywasmtok.bench.inputs.texts import Coiner, Tape, write
 
 
 @pytest.mark.parametrize("corpus", ["zhja", "mixed"])

@@ -8,7 +8,7 @@ import pytest
 import small
 
 import pywasmtok
-from pywasmtok.chat.templates import ChatTemplates
+from pywasmtok.chat.templates.catalog import ChatTemplates
 
 NAMES = ("truncation", "padding")
 

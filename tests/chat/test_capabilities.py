@@ -12,7 +12,7 @@ from assets import ROOT, needs_assets
 
 import pywasmtok
 from chat.whole_reference import ReferenceRenderer
-from pywasmtok.chat.capabilities import ChatCapabilities, probe
+from pywasmtok.chat.templates.capabilities import ChatCapabilities, probe
 
 PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
 PARTS = (
@@ -114,7 +114,7 @@ def test_a_template_for_tools_is_asked_about_tools(tmp_path: Path) -> None:
     tok = pywasmtok.create_tokenizer_with_chat_template(
         tmp_path, {"default": PLAIN, "tool_use": CALLS.replace("FILTER", "| tojson")}
     )
-    pytest.importorskip("pywasmtok.chat.sandbox")
+    pytest.importorskip("pywasmtok.chat.rendering.sandbox")
     seen = tok.chat_capabilities
     assert (seen.content, seen.tools, seen.arguments) == ("string", True, "object")
     assert tok.chat_capabilities is seen

@@ -180,7 +180,7 @@ class _Echo:
 def test_lines_are_painted_one_by_one_and_warnings_are_shown(
     conversation: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pywasmtok.chat.sandbox.renderer", _Echo)
+    monkeypatch.setattr("pywasmtok.chat.rendering.sandbox.renderer", _Echo)
     status, out, err = chat(
         capsys, "render", conversation, "--template", "x", "--color", "always", "--lenient"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pywasmtok.chat.contract import RenderRequest
-from pywasmtok.chat.sandbox import SandboxRenderer
+from pywasmtok.chat.rendering.sandbox import SandboxRenderer
 
 from .environment import needs_reference
 

@@ -22,7 +22,7 @@ from assets import ROOT, Asset, needs_assets, open_tokenizer
 import pywasmtok
 from pywasmtok.chat.contract import CompiledTemplate, RenderRequest
 from pywasmtok.chat.encode import EncodedChat, encode_rendered
-from pywasmtok.chat.sandbox import renderer
+from pywasmtok.chat.rendering.sandbox import renderer
 from pywasmtok.errors import TemplateError
 
 pytestmark = needs_assets

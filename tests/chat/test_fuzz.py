@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pywasmtok.chat.sandbox import SandboxRenderer
+from pywasmtok.chat.rendering.sandbox import SandboxRenderer
 from tools.verify.chat import corpus
 
 from .environment import needs_chats, needs_reference, told

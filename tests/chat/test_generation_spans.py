@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pywasmtok.chat.sandbox import SandboxRenderer
+from pywasmtok.chat.rendering.sandbox import SandboxRenderer
 from tools.verify.chat import corpus, report
 from tools.verify.chat.outcomes import Case
 

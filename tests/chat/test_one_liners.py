@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from pywasmtok.chat.sandbox import SandboxRenderer
+from pywasmtok.chat.rendering.sandbox import SandboxRenderer
 from tools.verify.chat import corpus, matrix
 
 from .environment import needs_chats, needs_reference, told

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import pywasmtok
 from pywasmtok import errors
-from pywasmtok.chat import face, sandbox
-from pywasmtok.chat.sandbox import SandboxTemplate
+from pywasmtok.chat import face
+from pywasmtok.chat.rendering import sandbox
+from pywasmtok.chat.rendering.sandbox import SandboxTemplate
 
 TEMPLATE = (
     "{{ messages }}|{{ tools }}|{{ documents }}|{{ add_generation_prompt }}|{{ bos_token }}|"

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pywasmtok import errors
-from pywasmtok.chat import plain as plain_module
 from pywasmtok.chat.contract import Rendered, RenderRequest, TemplateLimits
-from pywasmtok.chat.reserved import RESERVED
-from pywasmtok.chat.sandbox import renderer
+from pywasmtok.chat.rendering import plain as plain_module
+from pywasmtok.chat.rendering.sandbox import renderer
+from pywasmtok.chat.templates.reserved import RESERVED
 
 USER = [{"role": "user", "content": "Hi"}]
 

@@ -17,8 +17,8 @@ from pywasmtok._host.template import core as template_core
 from pywasmtok._host.template import pool as template_pool
 from pywasmtok._host.template.instance import TemplateInstance
 from pywasmtok.chat.contract import RenderRequest, TemplateLimits
-from pywasmtok.chat.sandbox import renderer
-from tools.build.build_core import ROOT
+from pywasmtok.chat.rendering.sandbox import renderer
+from tools.build.core import ROOT
 
 REQUEST = RenderRequest([{"role": "user", "content": "Hi"}], arguments={"x": "a" * 1000})
 SPIN = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
@@ -203,7 +203,7 @@ CHILD = """
 import sys, threading
 from pywasmtok import errors
 from pywasmtok.chat.contract import RenderRequest, TemplateLimits
-from pywasmtok.chat.sandbox import renderer
+from pywasmtok.chat.rendering.sandbox import renderer
 
 NEST = {nest!r}
 REQUEST = RenderRequest([dict(role="user", content="Hi")])
@@ -265,7 +265,7 @@ FORK = """
 import os, sys
 from pywasmtok import errors
 from pywasmtok.chat.contract import RenderRequest, TemplateLimits
-from pywasmtok.chat.sandbox import renderer
+from pywasmtok.chat.rendering.sandbox import renderer
 
 REQUEST = RenderRequest([dict(role="user", content="Hi")])
 spin = renderer().compile({spin!r}, limits=TemplateLimits(deadline=0.2, fuel=1 << 62))

@@ -12,7 +12,7 @@ import pywasmtok._host as host
 from pywasmtok._host.calls.cancel import CancelToken, cancellable, current
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok.chat.contract import RenderRequest, TemplateLimits
-from pywasmtok.chat.sandbox import renderer
+from pywasmtok.chat.rendering.sandbox import renderer
 from pywasmtok.errors import Cancelled, DeadlineExceeded, TemplateLimitExceeded
 
 from .cores import LONG, SPIN, ids_of, sample_core

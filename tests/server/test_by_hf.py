@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 import small
-from test_hf import HOSTILE, PANICS
+from backends.test_hf import HOSTILE, PANICS
 from tokenizers import Tokenizer as Reference
 
 from pywasmtok import (

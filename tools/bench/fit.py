@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pywasmtok
-from pywasmtok.bench.texts import Tape
+from pywasmtok.bench.inputs.texts import Tape
 from pywasmtok.tokenizer.tokenizer import Tokenizer
 
 MEGABYTE = 1 << 20

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from pywasmtok.bench import machine
-from pywasmtok.bench.files import TokenizerFile
+from pywasmtok.bench.inputs.texts import CORPORA, Tape
+from pywasmtok.bench.libraries.files import TokenizerFile
+from pywasmtok.bench.libraries.native import Native, NoNativeBuildError, build
 from pywasmtok.bench.measure import Contender, Result, flat, measure
-from pywasmtok.bench.native import Native, NoNativeBuildError, build
 from pywasmtok.bench.tables import head
-from pywasmtok.bench.texts import CORPORA, Tape
 from tools.bench.sandbox.guest import Guest
 from tools.bench.sandbox.variants import VARIANTS, Variant, names_of_shipped
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pywasmtok.bench import machine
-from pywasmtok.bench.texts import write
+from pywasmtok.bench.inputs.texts import write
 
 from .serving.load import Measured, exchange, measure, request
 from .serving.servers import WHICH

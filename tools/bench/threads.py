@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pywasmtok.bench.inputs.texts import Tape
 from pywasmtok.bench.machine import describe, versions
 from pywasmtok.bench.tables import layout
-from pywasmtok.bench.texts import Tape
 
 RUNS = 15
 DISTURBED = 0.03  # share of the time of a run

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from tools.build import toolchain
-from tools.build.build_core import (VARIANTS, WORKSPACE)
+from tools.build.core import (VARIANTS, WORKSPACE)
 
 RUNNER = Path(__file__).with_name("run_wasm_tests.py")
 CARGO = (

@@ -5,9 +5,9 @@
     python -m tools.verify.fuzz_pipelines --streams --seconds 600 --log streams.jsonl
 
 Each file combines normalizers, pre-tokenizers, a model, post-processors, decoders, added tokens,
-truncation and padding at random. `tests/random_files.py` draws them, `tests/test_random_files.py`
-compares ids, tokens, offsets, masks, pairs, batches, counts, segments and decoding. A difference is
-shrunk and printed with the seed of its file; the exit code is 1 if there was one. `--log` holds one
+truncation and padding at random. `tests/random_files.py` draws them,
+`tests/engine/test_random_files.py` compares ids, tokens, offsets, masks, pairs, batches, counts,
+segments and decoding. A difference is shrunk and printed with the seed of its file; the exit code is 1 if there was one. `--log` holds one
 line of JSON for a build of the core; the same command continues behind the last seed of that line.
 
 `--streams` compares streams of GGUF files with whole decodes instead: `tests/random_streams.py`
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from random_streams import STREAMS as EACH
         from random_streams import compare
     else:
-        from test_random_files import TEXTS as EACH
-        from test_random_files import compare
+        from engine.test_random_files import TEXTS as EACH
+        from engine.test_random_files import compare
 
     what = "streams" if chosen.streams else "texts"
     lines = _lines(chosen.log)

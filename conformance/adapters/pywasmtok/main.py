@@ -16,7 +16,7 @@ from shared import guarded, rendered_by
 
 import pywasmtok
 from pywasmtok.chat.encode import encode_rendered
-from pywasmtok.chat.sandbox import renderer
+from pywasmtok.chat.rendering.sandbox import renderer
 
 BUILD = os.environ.get("PYWASMTOK_ADAPTER_BUILD", "portable")
 

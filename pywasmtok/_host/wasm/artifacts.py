@@ -29,7 +29,7 @@ TEMPLATE: Final = "template"
 
 _ABI_SECTION: Final = "pywasmtok.abi"
 _BUILD_ID_SECTION: Final = "build_id"
-_REINSTALL: Final = "Reinstall pywasmtok, or rebuild the core: python -m tools.build.build_core"
+_REINSTALL: Final = "Reinstall pywasmtok, or rebuild the core: python -m tools.build.core"
 
 
 class Artifact:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..rows import Row
-from ..session import Bench
+from ..running.session import Bench
 from . import (
     adversarial,
     batch,

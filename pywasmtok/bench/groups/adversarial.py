@@ -14,12 +14,12 @@ from statistics import median
 from typing import Any
 
 from .. import machine
-from ..child import ChildFailedError, lines_of
-from ..hostile import HOSTILE, hostile_text, turned
-from ..libraries import PEERS, TWIN, LeftOutError, Library, load, names_of
+from ..inputs.hostile import HOSTILE, hostile_text, turned
+from ..libraries.peers import PEERS, TWIN, LeftOutError, Library, load, names_of
 from ..measure import CPU, calmly, copies
 from ..rows import EQUAL, UNCHECKED, WRONG, Case, Measure, Row
-from ..session import Bench, Setup
+from ..running.child import ChildFailedError, lines_of
+from ..running.session import Bench, Setup
 
 __all__ = ["in_child", "run"]
 

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import chat_libraries, machine
-from ..chat_libraries import ChatLibrary
-from ..chats import LINES, OWN_TEMPLATE
-from ..child import lines_of
-from ..libraries import Call, LeftOutError
+from .. import machine
+from ..inputs.chats import LINES, OWN_TEMPLATE
+from ..libraries import chat_libraries
+from ..libraries.chat_libraries import ChatLibrary
+from ..libraries.peers import Call, LeftOutError
 from ..measure import REFERENCE, Contender, measure
 from ..rows import Case, Measure, Row
-from ..session import Bench, Setup
+from ..running.child import lines_of
+from ..running.session import Bench, Setup
 
 __all__ = ["compiling", "encoding", "in_child", "rendering"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from ..measure import encoders
 from ..rows import Case, Measure, Row
-from ..session import Bench
-from ..together import in_crews
+from ..running.session import Bench
+from ..running.together import in_crews
 from .latency import percentile
 
 __all__ = ["run"]

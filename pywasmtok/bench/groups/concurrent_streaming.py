@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..libraries import Library
+from ..libraries.peers import Library
 from ..measure import Contender
 from ..rows import Case, Measure, Row
-from ..session import Bench
-from ..together import in_crews
+from ..running.session import Bench
+from ..running.together import in_crews
 from .streaming import against_whole
 
 __all__ = ["run"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..measure import Contender, measure
 from ..rows import Measure, Row
-from ..session import Bench
+from ..running.session import Bench
 
 __all__ = ["run"]
 

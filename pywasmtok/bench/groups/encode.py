@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..measure import check_buffers, encoders, measure
 from ..rows import Case, Measure, Row
-from ..session import Bench
+from ..running.session import Bench
 
 __all__ = ["run"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..measure import WALL, Contender, Result, blamed_on, calmly, copies, encoders, judge
 from ..rows import Case, Measure, Row
-from ..session import Bench
+from ..running.session import Bench
 
 __all__ = ["PERCENTILES", "percentile", "run"]
 

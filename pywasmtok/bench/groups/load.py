@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..child import ChildFailedError, lines_of
-from ..libraries import PEERS, TWIN, LeftOutError, load, names_of
+from ..inputs.texts import Tape
+from ..libraries.peers import PEERS, TWIN, LeftOutError, load, names_of
 from ..rows import Measure, Row
-from ..session import Bench, Setup
-from ..texts import Tape
+from ..running.child import ChildFailedError, lines_of
+from ..running.session import Bench, Setup
 
 __all__ = ["in_child", "memory", "proportional", "times"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..libraries import Library
+from ..libraries.peers import Library
 from ..measure import Contender, measure
 from ..rows import Case, Measure, Row
-from ..session import Bench
+from ..running.session import Bench
 from .streaming import against_whole
 
 __all__ = ["run"]
@@ -47,7 +47,7 @@ def contenders(libraries: Sequence[Library], stops: tuple[str, ...]) -> list[Con
 
 
 def detected(library: Library, stops: tuple[str, ...]) -> Callable[[Sequence[int]], str]:
-    from ...tokenizer.stop import StopSequenceConfig
+    from ...tokenizer.streaming.stop import StopSequenceConfig
 
     config = StopSequenceConfig(stop_sequences=stops, ignore_eos=True)
 

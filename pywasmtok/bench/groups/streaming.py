@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..libraries import Library
+from ..libraries.peers import Library
 from ..measure import REFERENCE, Contender, Result, measure
 from ..rows import Case, Measure, Row
-from ..session import Bench
+from ..running.session import Bench
 
 __all__ = ["against_whole", "run"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..apart import processes_of
 from ..measure import Contender, encoders
 from ..rows import Case, Measure, Row
-from ..session import Bench
-from ..together import Runner, in_crews
+from ..running.apart import processes_of
+from ..running.session import Bench
+from ..running.together import Runner, in_crews
 
 __all__ = ["decode", "encode", "scaling"]
 

@@ -71,9 +71,9 @@ def _read(source: SourceLike, request: Request, rules: tuple[Rule, ...]) -> Sour
 
 def _named(name: str, request: Request, rules: tuple[Rule, ...]) -> Source:
     """A name of a model, an encoding, or a repository."""
-    from .encodings import ENCODINGS, read_encoding
     from .hub import fetch, is_offline, looks_like_repository
     from .names import find_rule
+    from .ranks.encodings import ENCODINGS, read_encoding
 
     rule = find_rule(name, request)
     if rule is not None and rule not in rules:

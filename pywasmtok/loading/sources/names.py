@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import InvalidArgument, InvalidFile, SourceNotFound, TokenizerError
 from ...tokenizer.limits import Limits
-from .encodings import ENCODINGS
 from .paths import as_path, exists, printable, read
+from .ranks.encodings import ENCODINGS
 
 if TYPE_CHECKING:
     from .source import Request

@@ -104,7 +104,7 @@ class Source(NamedTuple):
         if encoding is not None:
             options["encoding"] = encoding
         elif self.looks_like_ranks() and request.pattern is None:
-            from .rank_encodings import options_for_ranks
+            from .ranks.rank_encodings import options_for_ranks
 
             options |= options_for_ranks(self.sidecars)
         if request.pattern is not None:

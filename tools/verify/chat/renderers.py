@@ -10,7 +10,7 @@ from .bare import Bare
 
 
 def _sandbox() -> Renderer:
-    from pywasmtok.chat.sandbox import SandboxRenderer
+    from pywasmtok.chat.rendering.sandbox import SandboxRenderer
 
     return SandboxRenderer()
 

@@ -11,7 +11,7 @@ import random
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from pywasmtok.bench.texts import Tape
+from pywasmtok.bench.inputs.texts import Tape
 from tools.verify import nasty
 
 # A block has about so many bytes, and the text that is cut is longer than what is done in one call.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ....errors import QuotaExceeded, TokenizerClosed
-from ....tokenizer.stop import StopSequenceConfig, StopSequenceDecoder
-from ....tokenizer.stream import DecodeStream
+from ....tokenizer.streaming.stop import StopSequenceConfig, StopSequenceDecoder
+from ....tokenizer.streaming.stream import DecodeStream
 from ..shapes import Matched, Stops, Stream, StreamMessage
 from .state import VERSION, Standing
 

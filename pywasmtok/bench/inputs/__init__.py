@@ -1,0 +1,1 @@
+"""The texts and conversations that are measured."""

@@ -1,0 +1,1 @@
+"""The libraries that are measured, each behind the same calls."""

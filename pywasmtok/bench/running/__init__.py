@@ -1,0 +1,1 @@
+"""How measurements run: processes, turns, threads."""

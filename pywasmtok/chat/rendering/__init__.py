@@ -1,0 +1,1 @@
+"""The renderer of chat templates, in a sandbox."""

@@ -1,0 +1,64 @@
+"""What the configurations beside a tokenizer say of padding, truncation and names.
+
+A value that makes no sense counts as missing: a call that needs it must state it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ...tokenizer.recipe import Sidecars
+    from ...tokenizer.special.tokens import SpecialTokens
+    from ...tokenizer.tokenizer import Tokenizer
+
+__all__ = ["Settings", "settings_of", "special_tokens_map"]
+
+CONFIG = "tokenizer_config.json"
+
+# transformers writes 10**30 for "no limit", and takes whatever is above this for it.
+_NO_LIMIT = 10**20
+
+
+class Settings(NamedTuple):
+    padding_side: str = "right"
+    truncation_side: str = "right"
+    max_length: int | None = None
+    """How long a text the model takes; None: not stated."""
+    type_ids: bool = False
+    attention_mask: bool = True
+    pad_token: str | None = None
+    pad_type_id: int = 0
+    control_tokens: tuple[str, ...] | None = None
+    """`chat_control_tokens`: what counts as control beside the special tokens."""
+
+
+def settings_of(tok: Tokenizer, beside: Sidecars) -> Settings:
+    config = beside.of(CONFIG)
+    stated: dict[str, object] = {}
+    for side in ("padding_side", "truncation_side"):
+        if config.get(side) in ("left", "right"):
+            stated[side] = config[side]
+    names = config.get("model_input_names")
+    if isinstance(names, list):
+        stated["type_ids"] = "token_type_ids" in names
+        stated["attention_mask"] = "attention_mask" in names
+    longest = config.get("model_max_length", config.get("max_len"))
+    # Some files have 1e30, which is a float.
+    if isinstance(longest, int | float) and not isinstance(longest, bool):
+        stated["max_length"] = int(longest) if 0 <= longest <= _NO_LIMIT else None
+    control = config.get("chat_control_tokens")
+    if isinstance(control, list):
+        stated["control_tokens"] = tuple(token for token in control if isinstance(token, str))
+    pad = special_tokens_map(tok.special_tokens, beside).get("pad_token")
+    return Settings(**stated, pad_token=pad)  # type: ignore[arg-type]
+
+
+def special_tokens_map(special: SpecialTokens, beside: Sidecars) -> dict[str, str]:
+    """`bos_token` and the like, as templates name them. transformers has them from the
+    configurations; what those leave out, the tokenizer's own file may say."""
+    from ...tokenizer.special.tokens import ROLES
+
+    stated = beside.roles()
+    tokens = {role: stated.get(role) or getattr(special, role) for role in ROLES}
+    return {f"{role}_token": token for role, token in tokens.items() if token is not None}

@@ -1,0 +1,1 @@
+"""Rank files of known encodings: names, patterns, downloads."""

@@ -1,0 +1,1 @@
+"""Special tokens of a tokenizer, and what their names in a text become."""

@@ -1,0 +1,105 @@
+"""Which token wrote what: the spans are the text, and each is found the slow way, too."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import small
+import streams
+from assets import Asset, needs_assets, open_huggingface, open_tokenizer
+from streams import bytes_of, ids_of
+
+import pywasmtok
+from pywasmtok import Unsupported
+from tokenizer.test_stream import pools
+
+
+@pytest.fixture(scope="module")
+def byte_level() -> pywasmtok.Tokenizer:
+    return streams.open_bytes(small.file())
+
+
+@pytest.fixture(scope="module")
+def llama() -> pywasmtok.Tokenizer:
+    return streams.open_bytes(streams.llama())
+
+
+def short(tok: pywasmtok.Tokenizer, ids: list[int], skip: bool = True) -> list[tuple[object, ...]]:
+    return [span[1:] for span in tok.token_spans(ids, skip)]
+
+
+def test_a_character_of_several_tokens(byte_level: pywasmtok.Tokenizer) -> None:
+    end = ids_of(byte_level, "</s>")[0]
+    assert short(byte_level, [*bytes_of("aé"), end, *bytes_of("b")]) == [
+        (0, 1, 0, "a"),
+        (1, 2, 1, "é"),
+        (2, 3, 1, ""),
+        (3, 3, 2, ""),
+        (3, 4, 2, "b"),
+    ]
+
+
+def test_bytes_that_are_no_text(byte_level: pywasmtok.Tokenizer) -> None:
+    found = short(byte_level, [0xE4, 0xBD, *bytes_of("x"), 0xFF])
+    assert found == [(0, 1, 0, "�"), (1, 2, 0, ""), (2, 3, 1, "x"), (3, 4, 2, "�")]
+
+
+def test_runs_of_byte_tokens(llama: pywasmtok.Tokenizer) -> None:
+    x = ids_of(llama, "x")[0]
+    found = short(llama, [0xE4, 0xBD, 0xA0, x])
+    assert found == [(0, 1, 0, "你"), (1, 2, 0, ""), (2, 3, 0, ""), (3, 4, 1, "x")]
+    found = short(llama, [0xE4, 0xBD, 0xA0, 0xFF, x])
+    assert found == [(n, n + 1, n, "�") for n in range(4)] + [(4, 5, 4, "x")]
+
+
+def test_the_first_token_loses_its_space(llama: pywasmtok.Tokenizer) -> None:
+    hi, space, end = ids_of(llama, "▁hi", "▁", "</s>")
+    assert short(llama, [hi, hi]) == [(0, 2, 0, "hi"), (2, 5, 2, " hi")]
+    assert short(llama, [space, hi]) == [(0, 0, 0, ""), (0, 3, 0, " hi")]
+    assert short(llama, [end, hi, hi]) == [(0, 0, 0, ""), (0, 2, 0, "hi"), (2, 5, 2, " hi")]
+    assert short(llama, [end, hi], False) == [(0, 4, 0, "</s>"), (4, 7, 4, " hi")]
+
+
+def test_nothing(byte_level: pywasmtok.Tokenizer) -> None:
+    assert byte_level.token_spans([]) == []
+    assert short(byte_level, [999_999]) == [(0, 0, 0, "")]
+
+
+@needs_assets
+@pytest.mark.parametrize("family", ["gpt2", "llama2", "llama3.1", "gemma3", "qwen3", "t5", "xlnet"])
+def test_real_files(family: str) -> None:
+    asset = Asset(family, "tokenizer.json")
+    tok = open_tokenizer(asset)
+    dice = random.Random(family)
+    some = pools(open_huggingface(asset))
+    for _ in range(60):
+        ids = streams.any_ids(dice, some)
+        for skip in (True, False):
+            spans = tok.token_spans(ids, skip)
+            text, data = tok.decode(ids, skip), tok.decode_bytes(ids, skip)
+            assert [span.id for span in spans] == ids
+            assert "".join(span.text for span in spans) == text
+            # Each prefix of the ids has the bytes that its spans say.
+            for place, span in enumerate(spans):
+                assert len(tok.decode_bytes(ids[: place + 1], skip)) == span.end, (ids, skip)
+                assert data[: span.end] == tok.decode_bytes(ids[: place + 1], skip)
+                assert span.start == (spans[place - 1].end if place else 0)
+                if span.text:
+                    offset = len("".join(one.text for one in spans[:place]))
+                    assert span.text_offset in (offset, offset - 1)
+
+
+def test_words_have_their_spaces() -> None:
+    decoder = {"type": "WordPiece", "prefix": "##", "cleanup": True}
+    tok = streams.open_bytes(streams.llama(decoder=decoder))
+    assert [span.text for span in tok.token_spans(ids_of(tok, "hi", "x"))] == ["hi", " x"]
+
+
+def test_a_decoder_in_which_neighbours_count_is_refused() -> None:
+    decoder = {"type": "CTC", "pad_token": "</s>", "word_delimiter_token": "▁", "cleanup": False}
+    tok = streams.open_bytes(streams.llama(decoder=decoder))
+    x, a = ids_of(tok, "x", "a")
+    assert tok.decode([x, x, a, x]) == "xax"
+    with pytest.raises(Unsupported, match="bytes of their own"):
+        tok.token_spans([x, x, a, x])
