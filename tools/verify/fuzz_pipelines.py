@@ -5,10 +5,11 @@
     python -m tools.verify.fuzz_pipelines --streams --seconds 600 --log streams.jsonl
 
 Each file combines normalizers, pre-tokenizers, a model, post-processors, decoders, added tokens,
-truncation and padding at random. `tests/random_files.py` draws them,
+truncation and padding at random. `tests/random_files.py` draws them, and
 `tests/engine/test_random_files.py` compares ids, tokens, offsets, masks, pairs, batches, counts,
-segments and decoding. A difference is shrunk and printed with the seed of its file; the exit code is 1 if there was one. `--log` holds one
-line of JSON for a build of the core; the same command continues behind the last seed of that line.
+segments and decoding. A difference is shrunk and printed with the seed of its file; the exit code
+is 1 if there was one. `--log` holds one line of JSON for a build of the core; the same command
+continues behind the last seed of that line.
 
 `--streams` compares streams of GGUF files with whole decodes instead: `tests/random_streams.py`
 draws ids, cuts, prompts and stop strings for real files and made ones.
