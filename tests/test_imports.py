@@ -29,7 +29,7 @@ def modules(folder: Path) -> dict[str, Path]:
 def imports(node: ast.AST, package: list[str]) -> Iterator[str]:
     """All names that may be modules: of `from a import b` both `a` and `a.b`."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        children = node.orelse
+        children: list[ast.AST] = [*node.orelse]
     else:
         children = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.Import):
