@@ -231,8 +231,7 @@ def test_after_a_fork() -> None:
     code = """
     import os, sys, time
     import cores
-    import pywasmtok
-import pywasmtok._host as host
+    import pywasmtok._host as host
     from pywasmtok import errors
     from pywasmtok._host.calls.limited import LimitedView
     tok = LimitedView(host.load_with(cores.sample_core(False), b"a file"), 0.05, None)
@@ -259,8 +258,7 @@ def test_forks_while_timers_tick() -> None:
     code = """
     import os
     import cores
-    import pywasmtok
-import pywasmtok._host as host
+    import pywasmtok._host as host
     tok = host.load_with(cores.sample_core(False), b"a file", deadline=5)
     # Memory to copy makes forks take longer than it is from one tick to the next.
     memory = bytearray(64 << 20)
@@ -280,8 +278,7 @@ def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
     code = f"""
     import os, sys, threading
     import cores
-    import pywasmtok
-import pywasmtok._host as host
+    import pywasmtok._host as host
     from pywasmtok import errors
     from pywasmtok._host.calls.limited import LimitedView
     tok = LimitedView(host.load_with(cores.sample_core(False), b"a file"), 0.05, None)
@@ -300,8 +297,7 @@ def test_ctrl_c_ends_a_call_that_has_a_deadline() -> None:
     code = """
     import signal, time
     import cores
-    import pywasmtok
-import pywasmtok._host as host
+    import pywasmtok._host as host
     tok = host.load_with(cores.sample_core(False), b"a file", deadline=30)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     for _ in range(5):
