@@ -105,7 +105,8 @@ class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     names: tuple[str, ...] = ()
     """`sglang`, `dynamo`: their names beside ours."""
     library: bool = False
-    """The numbers of `pywasmtok.metrics`, too; `names` says yes to that. Microseconds a call."""
+    """Also exports the metrics of `pywasmtok.metrics`, for some microseconds a call; setting `names`
+    turns this on."""
     tenants: int = 50
     """Tenants with numbers of their own, under a hash; all others share one bucket."""
     open: bool = False
@@ -120,7 +121,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     logs: Logs = msgspec.field(default_factory=Logs)
     metrics: Numbers = msgspec.field(default_factory=Numbers)
     identity: bool | None = None
-    """Whether a request needs a key. None: with an admin's key file, and beyond loopback."""
+    """Whether requests need a key. Unset: yes if an admin's key file is given or the host is not
+    loopback."""
     encoder: str | None = None
     """Who serves the tokenizers below: `auto` (HuggingFace what the core refuses, with a warning),
     `core`, `hf`, `default`, `fastokens`. None: the environment, then `auto`."""
