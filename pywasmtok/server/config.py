@@ -105,8 +105,8 @@ class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     names: tuple[str, ...] = ()
     """`sglang`, `dynamo`: their names beside ours."""
     library: bool = False
-    """Also exports the metrics of `pywasmtok.metrics`, for some microseconds a call; setting `names`
-    turns this on."""
+    """Also exports the metrics of `pywasmtok.metrics`, for some microseconds a call; `names` turns
+    this on."""
     tenants: int = 50
     """Tenants with numbers of their own, under a hash; all others share one bucket."""
     open: bool = False
