@@ -223,7 +223,7 @@ def test_deadlines_while_others_hog_the_gil(trials: int) -> None:
     assert late.caller[0] >= 0
     if not late.guest:
         pytest.skip("no C compiler: when the guest ended is not known")
-    assert late.guest[int(0.999 * (trials - 1))] <= 2 * ticker.PERIOD or not SLOW, late.text()
+    assert late.guest[int(0.99 * (trials - 1))] <= 2 * ticker.PERIOD or not SLOW, late.text()
     # A machine with other work must not make this fail: a ticker that stands still does.
     assert late.guest[trials // 2] < 10 * ticker.PERIOD, late.text()
 
