@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 
 __all__ = ["ForkSafeLock"]
 
@@ -21,11 +22,16 @@ class ForkSafeLock:
         self._lock = threading.Lock()
         _locks.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    # `with` calls the methods of the inner lock, which are written in C. An exception of a signal
+    # handler comes between two instructions of Python: behind a method of Python it would leave the
+    # lock locked for ever.
+    @property
+    def __enter__(self) -> Callable[[], bool]:
+        return self._lock.__enter__
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    @property
+    def __exit__(self) -> Callable[..., None]:  # noqa: PLE0302
+        return self._lock.__exit__
 
 
 _locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()

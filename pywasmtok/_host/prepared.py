@@ -34,7 +34,7 @@ def prepare(say: Callable[[str], None]) -> None:
     # How code that checks its accesses is compiled.
     settings = config.fingerprint(False, False, deadlines=True)
     # A fork waits for all of this: in a child the compiling threads would be missing.
-    with fork.creation:
+    with fork.creation():
         missing = [part for part in parts if not cache.has(core.key_in_cache(part[0], settings))]
         if missing:
             began = time.monotonic()

@@ -44,7 +44,10 @@
           (then (return (i32.const 0))))))
     (local.get $at))
 
-  (func (export "pwt_memory_new") (param i32) (result i32) (call $take (local.get 0)))
+  ;; As long as the word at 28 says that a call holds the allocator, this waits, awake.
+  (func (export "pwt_memory_new") (param i32) (result i32)
+    (loop $held (br_if $held (i32.load (i32.const 28))))
+    (call $take (local.get 0)))
   (func (export "pwt_memory_free") (param i32))
   (func (export "pwt_session_new") (result i32) (call $take (i32.const 104)))
   (func (export "pwt_session_free") (param $s i32)
@@ -110,6 +113,8 @@
   (func $misbehave (param $s i32) (local $what i32) (local $n i32)
     (local.set $what (i32.load8_u offset=1 (i32.load offset=36 (local.get $s))))
     (if (i32.eq (local.get $what) (i32.const 115)) (then (loop $spin (br $spin)))) ;; s
+    (if (i32.eq (local.get $what) (i32.const 108)) ;; l
+      (then (i32.store (i32.const 28) (i32.const 1)) (loop $spin (br $spin))))
     (if (i32.eq (local.get $what) (i32.const 111)) ;; o
       (then (drop (i32.load (i32.const -4)))))
     (if (i32.eq (local.get $what) (i32.const 114)) ;; r

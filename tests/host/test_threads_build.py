@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,8 +12,11 @@ from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.calls.workers import STACK_BYTES
 from pywasmtok._host.wasm import shared_memory
+from pywasmtok._host.wasm.status import Interrupted
 
 from .cores import LONG, TRAPS, WORK, ids_of, load, sample_core
+from .processes import SECONDS
+from .test_crew import wait_for
 from .test_pool import busy
 
 
@@ -78,6 +82,35 @@ def test_after_a_trap_everything_starts_over(tok: CoreTokenizer, text: str, code
     tok._pool.release(bystander)
     assert bystander not in tok._pool.idle
     assert tok.encode_ids("next", False) == ids_of("next")
+
+
+def test_a_call_that_ends_with_the_allocator_locked(tok: CoreTokenizer) -> None:
+    """A new worker needs memory, and would wait for that lock for ever."""
+    pool = tok._pool
+    group, holder = pool._source._group, pool.acquire()
+
+    def hold() -> None:
+        try:
+            holder.interruptible(lambda one: one.encode_ids(b"\1l", 0))
+        except Interrupted as error:
+            pool.settle(holder, error)
+
+    answers: list[bytes] = []
+    held = threading.Thread(target=hold, daemon=True)
+    waits = threading.Thread(
+        target=lambda: answers.append(tok.encode_ids("next", False)), daemon=True
+    )
+    held.start()
+    wait_for(lambda: bytes(holder.read(28, 29)) == b"\1")
+    waits.start()
+    # It holds the lock of the pool as soon as it makes an instance.
+    wait_for(lambda: "<locked" in repr(pool._lock) or not waits.is_alive())
+    holder.cancel()
+    for thread in (held, waits):
+        thread.join(SECONDS)
+    assert answers == [ids_of("next")]
+    assert group.poisoned
+    assert pool._source._group is not group
 
 
 def test_the_place_of_a_worker_that_got_lost_is_used_again(tok: CoreTokenizer) -> None:

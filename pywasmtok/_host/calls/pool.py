@@ -76,7 +76,7 @@ class Pool:
         self.attention = False
         self.limit = limit or default_limit()
         self._source: Source | None = source
-        self._change = threading.Condition()
+        self._new_lock()
         self._waiting = 0
         # Busy instances may have become unusable: each is looked at when it comes back.
         self._suspicious = False
@@ -104,7 +104,7 @@ class Pool:
             return self.idle.pop()
         except IndexError:
             pass
-        with self._change:
+        with self._lock:
             while True:
                 instance = self._idle_or_new()
                 if instance is not None:
@@ -115,7 +115,7 @@ class Pool:
     def acquire_new(self) -> Instance:
         """An unused instance, for a call whose own was just dropped."""
         self.look_at_handlers()
-        with self._change:
+        with self._lock:
             return self._new()
 
     def release(self, instance: Instance) -> None:
@@ -149,11 +149,11 @@ class Pool:
         if harmless and not instance.broken:
             self.release(instance)
             return
-        with self._change:
-            source = self._source
-            if source is not None and source.broken(instance):
-                self.suspect()
-            self._drop(instance)
+        source = self._source
+        # Outside of the lock: a thread that makes an instance holds it, and may wait for this.
+        if source is not None and source.broken(instance):
+            self.suspect()
+        self._drop(instance)
 
     def lose(self, instance: Instance) -> None:
         """The pool forgets a busy instance. Its call goes on, and frees it at its end."""
@@ -161,7 +161,7 @@ class Pool:
 
     def attend(self) -> None:
         """After an instance has come back: drops what is unusable and wakes a waiting thread."""
-        with self._change:
+        with self._lock:
             source = self._source
             if source is None or self._retired:
                 self._clear()
@@ -175,13 +175,13 @@ class Pool:
 
     def retire(self) -> None:
         """Keeps no idle instance any more, from now on: calls go on, each with a new one."""
-        with self._change:
+        with self._lock:
             self._retired = self.attention = True
             self._clear()
 
     def close(self) -> None:
         """Drops the idle instances now, and each busy one when its call is over."""
-        with self._change:
+        with self._lock:
             self._source = None
             self.attention = True
             self._clear()
@@ -196,7 +196,7 @@ class Pool:
 
     def suspect(self) -> None:
         """Instances may have become unusable: idle ones now, busy ones when they come back."""
-        with self._change:
+        with self._lock:
             self._suspicious = self.attention = True
             if self._source is not None:
                 self._sort_out(self._source)
@@ -204,13 +204,19 @@ class Pool:
     def after_fork(self) -> None:
         # Only the forking thread lives on; what the others held is never given back.
         some_were_busy = len(self._live) > len(self.idle)
-        self._change = threading.Condition()
+        self._new_lock()
         self._waiting = 0
         self.attention = self.closed or self._retired
         self._live = weakref.WeakSet(self.idle)
         if self._source is not None:
             self._source.after_fork(some_were_busy)
             self._sort_out(self._source)
+
+    def _new_lock(self) -> None:
+        # Taken by itself and never through the condition, whose `__enter__` is Python: an exception
+        # of a signal handler at its end would leave the lock locked.
+        self._lock = threading.RLock()
+        self._change = threading.Condition(self._lock)
 
     def _idle_or_new(self) -> Instance | None:
         self.open_source()
@@ -270,7 +276,7 @@ class Pool:
                 return
 
     def _drop(self, instance: Instance) -> None:
-        with self._change:
+        with self._lock:
             self._live.discard(instance)
             self._change.notify()
 

@@ -38,7 +38,7 @@ class Group:
         if core.shared_memory_limits is None:
             raise ArtifactError(f"the core build {core.name!r} has no shared memory")
         self._core = core
-        self.poisoned = False
+        self._poisoned = False
         self._free: list[Seat] = []
         self._memory = shared_memory.new(core.engine, core.shared_memory_limits)
         # Loads, and hands out memory; never encodes.
@@ -46,28 +46,41 @@ class Group:
         self._tls_bytes = max(1, self._leader.exported_global("__tls_size"))
         interrupt.run(self._leader, lambda leader: _load(leader, file, options))
 
+    @property
+    def poisoned(self) -> bool:
+        return self._poisoned
+
+    def poison(self) -> None:
+        """A call has ended in the middle of its work, perhaps with the guest's allocator locked.
+        The leader would wait for that lock for ever, so its call ends too."""
+        self._poisoned = True
+        self._leader.cancel()
+
     def worker(self) -> Instance:
-        seat = self._free.pop() if self._free else None
-        stack = seat.stack if seat else self._reserve(STACK_BYTES)
-        tls = seat.tls if seat else self._reserve(self._tls_bytes)
+        """Raises `Interrupted` if the memory is poisoned meanwhile."""
+        seat = self._free.pop() if self._free else self._leader.interruptible(self._new_seat)
         instance = Instance(self._core, self._memory)
-        instance.set_exported_global("__stack_pointer", stack + STACK_BYTES)
-        instance.call(INIT_TLS, tls)
-        tokenizer = self._leader.handles().tokenizer
-        if seat is None:
-            instance.open_session()
-            seat = Seat(stack, tls, instance.handles().session)
-        instance.adopt(Handles(seat.session, tokenizer, 0, 0))
+        instance.set_exported_global("__stack_pointer", seat.stack + STACK_BYTES)
+        instance.call(INIT_TLS, seat.tls)
+        instance.adopt(Handles(seat.session, self._leader.handles().tokenizer, 0, 0))
         instance.group, instance.seat = self, seat
         # Knows the list, not the group: a circle would keep its memory until some collection.
         weakref.finalize(instance, self._free.append, seat).atexit = False
         return instance
 
-    def _reserve(self, size: int) -> int:
-        address = self._leader.call("pwt_memory_new", size)
-        if not address:
-            raise LimitExceeded(OUT_OF_MEMORY)
-        return address
+    def _new_seat(self, leader: Instance) -> Seat:
+        # All that takes the allocator's lock is done by the leader, whose calls can be ended.
+        return Seat(
+            _some(leader.call("pwt_memory_new", STACK_BYTES)),
+            _some(leader.call("pwt_memory_new", self._tls_bytes)),
+            _some(leader.call("pwt_session_new")),
+        )
+
+
+def _some(address: int) -> int:
+    if not address:
+        raise LimitExceeded(OUT_OF_MEMORY)
+    return address
 
 
 def _load(leader: Instance, file: bytes, options: bytes) -> None:
@@ -107,9 +120,14 @@ class SharedSource:
         return self
 
     def new_instance(self) -> Instance:
-        if self._group.poisoned:
-            self._group = self._loaded()
-        return self._group.worker()
+        while True:
+            if self._group.poisoned:
+                self._group = self._loaded()
+            try:
+                return self._group.worker()
+            except Interrupted:
+                # Perhaps meant for another call. The leader has stopped in the middle all the same.
+                self._group.poison()
 
     def usable(self, instance: Instance) -> bool:
         return instance.group is self._group and not self._group.poisoned
@@ -120,13 +138,13 @@ class SharedSource:
 
     def broken(self, instance: Instance) -> bool:
         if isinstance(instance.group, Group):
-            instance.group.poisoned = True
+            instance.group.poison()
         return True
 
     def after_fork(self, some_were_busy: bool) -> None:
         # Locks of the guest that a vanished thread held would never be released.
         if some_were_busy:
-            self._group.poisoned = True
+            self._group.poison()
 
     def _loaded(self) -> Group:
         while True:

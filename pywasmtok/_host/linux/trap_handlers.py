@@ -72,7 +72,7 @@ def wanted() -> bool:
     if asked != HANDLERS or _reader() is None:
         return False
     if _state.ours is None:
-        with fork.creation:
+        with fork.creation():
             if _state.ours is None:
                 _install()
     return not look()

@@ -56,7 +56,7 @@ class Images:
 
 def _noted(key: Key, image: Image) -> Image:
     """Of two threads that both made one, the first wins."""
-    with fork.creation:
+    with fork.creation():
         return _mapped.setdefault(key.name, image)
 
 

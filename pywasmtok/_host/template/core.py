@@ -38,7 +38,7 @@ class TemplateCore:
     ) -> None:
         self.artifact = artifact
         self.by_handlers = not checked
-        with fork.creation:
+        with fork.creation():
             self.engine = config.new_engine(False, self.by_handlers, max_wasm_stack, deadlines=True)
             # The bound of the stack is a number of each instance, not of the compiled code.
             settings = config.fingerprint(False, self.by_handlers, deadlines=True)
@@ -125,7 +125,7 @@ def open_template_core(stack: int, *, checked: bool) -> TemplateCore:
     core = _opened.get(key)
     if core is not None:
         return core
-    with fork.creation:
+    with fork.creation():
         core = _opened.get(key)
         if core is None:
             artifact = artifacts.read_template()

@@ -84,7 +84,7 @@ class TemplateInstance(GuestMemory):
     def __init__(self, core: TemplateCore, memory_cap: int) -> None:
         self.core = core
         self._memory_cap = memory_cap
-        with fork.creation:
+        with fork.creation():
             store = GuestStore(core.engine)
             store.set_epoch_deadline(NEVER)
             try:

@@ -120,11 +120,11 @@ class TemplatePools:
 
     def clear(self) -> None:
         """Drops the idle instances."""
-        with fork.creation:
+        with fork.creation():
             self._pools.clear()
 
     def _new(self, key: tuple[int, int]) -> TemplatePool:
-        with fork.creation:
+        with fork.creation():
             found = self._pools.get(key)
             if found is None:
                 found = self._pools[key] = TemplatePool(*key, self._made)

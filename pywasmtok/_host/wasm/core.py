@@ -63,7 +63,7 @@ class Core:
         # Whether a call can be ended from outside. The fastest code never checks for that.
         self.stoppable = stoppable or not self.by_handlers
         kind = artifact.threads, self.by_handlers
-        with fork.creation:
+        with fork.creation():
             self.engine = config.new_engine(*kind, deadlines=self.stoppable)
             settings = config.fingerprint(*kind, self.stoppable)
             self.module, self.from_cache = compiled(
@@ -105,7 +105,7 @@ class Core:
             return self
         if self._quick is not None:
             return self._quick.checked()
-        with fork.creation:
+        with fork.creation():
             if self._checked is None:
                 self._checked = Core(self.artifact, self._cache, checked=True)
             return self._checked
@@ -114,7 +114,7 @@ class Core:
         """The same build in code whose calls can be ended."""
         if self.stoppable:
             return self
-        with fork.creation:
+        with fork.creation():
             if self._stoppable is None:
                 self._stoppable = Core(self.artifact, self._cache, stoppable=True)
                 self._stoppable._quick = self
@@ -125,7 +125,7 @@ class Core:
         moves for all calls of an engine, and those without a deadline are interruptible by its not
         moving."""
         if self._timed is None:
-            with fork.creation:
+            with fork.creation():
                 if self._timed is None:
                     timed = Core(self.artifact, self._cache, checked=True)
                     timed._timed = timed
@@ -302,7 +302,7 @@ def _open(name: str, checked: bool) -> Core:
     core = _opened.get((name, checked))
     if core is not None:
         return core
-    with fork.creation:
+    with fork.creation():
         core = _opened.get((name, checked))
         if core is None:
             quick = _opened.get((name, False))

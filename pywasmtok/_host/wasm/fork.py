@@ -10,35 +10,29 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from ..calls.deadline import paused
+from ..calls import deadline
+
+_lock: Final = threading.RLock()
 
 
-class _Creation:
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
+@contextmanager
+def creation() -> Iterator[None]:
+    # `with` of a lock of C: an exception of a signal handler comes before it or inside of it. One
+    # that came between would leave the lock locked.
+    began = time.monotonic()
+    with _lock:
+        deadline.extend(time.monotonic() - began)
+        yield
 
-    def acquire(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            with paused():
-                self._lock.acquire()
-
-    def release(self) -> None:
-        self._lock.release()
-
-    def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
-creation: Final = _Creation()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=creation.acquire,
-        after_in_parent=creation.release,
-        after_in_child=creation.release,
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_lock.release,
     )

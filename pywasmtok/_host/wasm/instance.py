@@ -126,7 +126,7 @@ class Instance(GuestMemory):
         """`memory_cap` is a bound that a caller has set, below the one that there always is."""
         self._core = core
         self._memory_cap = memory_cap
-        with fork.creation:
+        with fork.creation():
             self._store = store = GuestStore(core.engine)
             store.set_limits(memory_size=memory_cap or config.MEMORY_CAP)
             # Before instantiating: a module may have a start function.

@@ -41,14 +41,14 @@ class MemoryMaps:
 
     @property
     def taken(self) -> int:
-        with fork.creation:
+        with fork.creation():
             while self._returned:
                 self._taken -= self._returned.popleft()
             return self._taken
 
     def take(self, maps: int) -> None:
         """Raises `HostLimit` where there are not so many left."""
-        with fork.creation:
+        with fork.creation():
             wanted = self.taken + maps
             if wanted > self.most:
                 raise HostLimit.of(
