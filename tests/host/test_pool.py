@@ -14,6 +14,7 @@ import pytest
 from pywasmtok import errors
 from pywasmtok._host.calls import pool as pools
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.linux import processors as processor_counts
 
 from .cores import LONG, WORK, ids_of, load, sample_core
 
@@ -218,9 +219,11 @@ def test_an_instance_that_has_become_large_gives_its_memory_back() -> None:
 
 
 def test_the_limit_follows_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools.sys, "platform", "other")
+    monkeypatch.setattr(processor_counts, "ON", False)
     for processors, limit in ((1, 4), (8, 16), (100, 32), (None, 4)):
-        monkeypatch.setattr(pools.os, "cpu_count", lambda processors=processors: processors)
+        monkeypatch.setattr(
+            processor_counts.os, "cpu_count", lambda processors=processors: processors
+        )
         assert pools.default_limit() == limit
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import mmap
-import sys
 
 import pytest
 
+from pywasmtok._host.linux import ON
 from pywasmtok._host.linux.private_memory import give_back
 from pywasmtok._host.wasm import raw
 from pywasmtok._host.wasm.core import open_core
@@ -15,7 +15,7 @@ from pywasmtok._host.wasm.instance import Instance
 SIZE = 20 << 20
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere nothing is done")
+@pytest.mark.skipif(not ON, reason="elsewhere nothing is done")
 def test_pages_that_are_given_back_are_empty() -> None:
     memory = mmap.mmap(-1, SIZE + mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pywasmtok._host.linux import processors
+from pywasmtok._host.linux import ON, processors
 
 from .processes import run
 
@@ -97,7 +97,7 @@ def test_a_pinned_process_uses_one() -> None:
     )
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="clocks of threads are Linux's")
+@pytest.mark.skipif(not ON, reason="clocks of threads are Linux's")
 def test_how_long_a_thread_has_run() -> None:
     end, ready = threading.Event(), threading.Event()
     numbers: list[int] = []

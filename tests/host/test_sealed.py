@@ -6,7 +6,6 @@ import contextlib
 import gc
 import mmap
 import os
-import sys
 import zlib
 from io import FileIO
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import wasmtime
 
 import pywasmtok._host as host
-from pywasmtok._host.linux import sealed
+from pywasmtok._host.linux import ON, sealed
 from pywasmtok._host.linux.sealed import Sealed, sealed_copy
 from pywasmtok._host.wasm.artifacts import Artifact
 from pywasmtok._host.wasm.cache import Cache
@@ -23,15 +22,15 @@ from pywasmtok._host.wasm.core import Core
 
 from .cores import ids_of, sample_wasm
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="files in memory are Linux's")
+linux = pytest.mark.skipif(not ON, reason="files in memory are Linux's")
 
 
 @pytest.fixture(params=["in a file", "in memory"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     way: str = request.param
     if way == "in memory":
-        monkeypatch.setattr(sealed.sys, "platform", "other")
-    elif sys.platform != "linux":
+        monkeypatch.setattr(sealed, "ON", False)
+    elif not ON:
         pytest.skip("files in memory are Linux's")
     return way
 

@@ -20,7 +20,7 @@ import pytest
 import pywasmtok._host as host
 from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
-from pywasmtok._host.linux import file_systems
+from pywasmtok._host.linux import ON, file_systems
 from pywasmtok._host.snapshots import image, snapshot_file, snapshot_folder
 from pywasmtok._host.snapshots import store as snapshots
 from pywasmtok._host.snapshots.store import SMALLEST_FILE, SnapshotStore
@@ -31,7 +31,7 @@ from .processes import finish, run, start
 from .small_tokenizer import expected, numbers
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and owners of POSIX")
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="maps files")
+linux = pytest.mark.skipif(not ON, reason="maps files")
 
 # White space makes it large enough to be worth a snapshot.
 FILE = small_tokenizer.FILE + b" " * SMALLEST_FILE
@@ -254,6 +254,7 @@ def test_handles_outside_of_the_memory_are_a_miss(
     assert len(warnings) == 1
 
 
+@linux
 def test_checksums_are_compared_once_a_file(
     store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 from typing import Any
 
 import pytest
 
+from pywasmtok._host.linux import ON
 from pywasmtok.server.scheduling.executor import ThreadWork
 from server.test_work import FakeTenant
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
+@pytest.mark.skipif(not ON, reason="threads have no priority of their own here")
 @pytest.mark.parametrize(("short", "steps"), [(False, 10), (True, 1)])
 def test_threads_step_back_behind_the_event_loop(short: bool, steps: int) -> None:
     tenant: Any = FakeTenant()

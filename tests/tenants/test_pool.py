@@ -6,14 +6,13 @@ import faulthandler
 import gc
 import logging
 import os
-import sys
 import weakref
 from pathlib import Path
 
 import pytest
 
 from pywasmtok import SnapshotStore
-from pywasmtok._host.linux import private_memory
+from pywasmtok._host.linux import ON, private_memory
 from pywasmtok._host.snapshots.image import Image
 from pywasmtok.errors import HostError
 from pywasmtok.tenants import Overloaded, Tenant, TenantPool
@@ -162,7 +161,7 @@ def test_no_more_memory_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert third.tokenizer(digest).encode(TEXT)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux says it page by page")
+@pytest.mark.skipif(not ON, reason="Linux says it page by page")
 def test_what_an_instance_has_written() -> None:
     whole = pool()
     (tenant,), digest, _ = working(whole, 1)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from pywasmtok._host.linux import ON
 from tools.verify import tenants_scale as tool
 
 from .parts import small
 
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux adds memory up")
+linux = pytest.mark.skipif(not ON, reason="Linux adds memory up")
 
 
 @linux

@@ -9,13 +9,12 @@ reads `idle` a last time. So no thread waits while an instance is idle.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import weakref
 from typing import Final, Protocol
 
 from ...errors import CoreTrap, HostError, TokenizerClosed, TokenizerError
-from ..linux import trap_handlers
+from ..linux import processors, trap_handlers
 from ..linux.trap_handlers import faulthandler_enabled
 from ..wasm.instance import Instance
 from . import cancel
@@ -63,11 +62,7 @@ class Source(Protocol):
 
 
 def default_limit() -> int:
-    if sys.platform.startswith("linux"):
-        processors = len(os.sched_getaffinity(0))
-    else:
-        processors = os.cpu_count() or 1
-    return max(_FEWEST, min(_MOST, _PER_PROCESSOR * processors))
+    return max(_FEWEST, min(_MOST, _PER_PROCESSOR * processors.allowed()))
 
 
 class Pool:

@@ -11,6 +11,8 @@ import sys
 from functools import cache
 from typing import Any, Final
 
+from . import ON
+
 # From the kernel's magic.h.
 _LOCAL: Final = {
     0x0000EF53,  # ext2, ext3, ext4
@@ -29,7 +31,7 @@ _ROOM: Final = 512
 
 
 def may_be_mapped(file: int) -> bool:
-    if not sys.platform.startswith("linux"):
+    if not ON:
         return False
     about = ctypes.create_string_buffer(_ROOM)
     if _fstatfs()(file, about) != 0:

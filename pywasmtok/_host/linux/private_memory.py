@@ -11,9 +11,10 @@ import contextlib
 import ctypes
 import os
 import re
-import sys
 from functools import cache
 from typing import Any, Final
+
+from . import ON
 
 PAGE: Final = 4096
 _ENTRY: Final = 8
@@ -49,7 +50,7 @@ def own_ranges(address: int, size: int) -> list[tuple[int, int]] | None:
 
 def own_pages(address: int, size: int) -> bytes | None:
     """A byte for each page: 1 for one of its own."""
-    if not sys.platform.startswith("linux") or os.sysconf("SC_PAGE_SIZE") != PAGE:
+    if not ON or os.sysconf("SC_PAGE_SIZE") != PAGE:
         return None
     try:
         file = os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC)
@@ -70,7 +71,7 @@ def own_pages(address: int, size: int) -> bytes | None:
 def give_back(address: int, size: int) -> None:
     """Frees pages whose content is no longer needed. It does so in pieces: between them other
     threads can map memory."""
-    if not sys.platform.startswith("linux"):
+    if not ON:
         return
     advise = _madvise()
     for start in range(0, size, _PIECE):
@@ -82,6 +83,17 @@ def _madvise() -> Any:
     function = ctypes.CDLL(None).madvise
     function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return function
+
+
+def resident_bytes() -> int | None:
+    """Of this process; None where the system does not say."""
+    if not ON:
+        return None
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def most_maps() -> int:

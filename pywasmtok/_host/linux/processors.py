@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from . import ON
 
 VARIABLE: Final = "PYWASMTOK_THREADS"
 
@@ -25,7 +26,7 @@ def usable() -> int:
 
 def seconds_of(thread: int | None) -> float:
     """The processor time that a thread has used; 0 if unknown. `thread`: its id in the system."""
-    if thread is None or not sys.platform.startswith("linux"):
+    if thread is None or not ON:
         return 0.0
     try:
         # How Linux numbers the clock of a thread. `time.pthread_getcpuclockid` gives the same, and
@@ -35,14 +36,15 @@ def seconds_of(thread: int | None) -> float:
         return 0.0
 
 
+def allowed() -> int:
+    """How many processors the system lets this process use, whatever its share of them."""
+    # Asked each time: a program may pin itself to some of them at any moment.
+    return len(os.sched_getaffinity(0)) if ON else os.cpu_count() or 1
+
+
 def _given() -> int:
-    if sys.platform.startswith("linux"):
-        # Asked each time: a program may pin itself to some of them at any moment.
-        processors = len(os.sched_getaffinity(0))
-    else:
-        processors = os.cpu_count() or 1
     share = _share()
-    return max(1, processors if share is None else min(processors, share))
+    return max(1, allowed() if share is None else min(allowed(), share))
 
 
 @cache

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import sys
 import zlib
 from collections.abc import Callable
 from functools import cached_property
 from io import FileIO
 from typing import Final
+
+from . import ON
 
 # For people who look at what a process has open.
 NAME: Final = "pywasmtok-code"
@@ -70,7 +71,7 @@ def sealed_copy(file: FileIO, size: int) -> Sealed:
 def sealed_file(name: str, fill: Callable[[int], None]) -> int:
     """A file in memory with what `fill` writes into it, and nothing changes it afterwards. OSError:
     the system has no such files, or no more of them."""
-    if sys.platform != "linux" or not hasattr(os, "memfd_create"):
+    if not ON or not hasattr(os, "memfd_create"):
         raise OSError("no files in memory")
     import fcntl
 

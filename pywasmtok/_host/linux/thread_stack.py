@@ -14,6 +14,7 @@ from typing import Final
 
 from ...errors import HostUnsupported
 from ..wasm.config import KIB, MAX_WASM_STACK
+from . import ON
 
 # Half for the guest, half for Python and wasmtime below and above it.
 NEEDED: Final = 2 * MAX_WASM_STACK
@@ -50,7 +51,7 @@ def require_once() -> None:
 
 def stack_size() -> int | None:
     """Bytes of the current thread's stack; None where it cannot be known."""
-    if sys.platform.startswith("linux"):
+    if ON:
         return _linux()
     if sys.platform == "darwin":
         libc = ctypes.CDLL(None)

@@ -8,7 +8,6 @@ so a thread that holds the GIL cannot delay it.
 from __future__ import annotations
 
 import ctypes
-import sys
 import time
 from functools import cache
 from typing import Any, Final
@@ -17,6 +16,7 @@ import wasmtime
 from wasmtime import _ffi as ffi
 
 from ..wasm.raw import address_of
+from . import ON
 
 _CLOCK_MONOTONIC: Final = 1
 _SIGEV_THREAD: Final = 2
@@ -56,7 +56,7 @@ class _Times(ctypes.Structure):
 @cache
 def _library() -> Any:
     """The C library, where it is one whose timers are known; else None."""
-    if not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_void_p) != 8:
+    if not ON or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     # Before glibc 2.34 they were in a library of their own.
     for name in (None, "librt.so.1"):

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from ...errors import InvalidArgument
 from ..wasm import fork
+from . import ON
 
 VARIABLE: Final = "PYWASMTOK_TRAPS"
 HANDLERS: Final = "handlers"
@@ -141,7 +142,7 @@ def _current() -> tuple[bytes, ...] | None:
 
 @cache
 def _reader() -> Callable[[], tuple[bytes, ...]] | None:
-    if not sys.platform.startswith("linux") or _POINTER_BYTES != 8:
+    if not ON or _POINTER_BYTES != 8:
         return None
     # Called with the GIL held and without conversions: the addresses live as long as the process.
     function: Any = ctypes.PYFUNCTYPE(ctypes.c_int)(

@@ -174,14 +174,19 @@ class SnapshotStore:
             header = _read_header(file, path)
             if {name: header.about.get(name) for name in key.parts} != key.parts:
                 raise Damaged("it is that of something else")
-            if not file_systems.may_be_mapped(file):
-                parts = snapshot_file.read_parts(file, header)
-                return Image.of_memory(header.layout, parts, header.about)
             state = os.fstat(file)
-            if not folder.was_verified(key.name, state):
-                snapshot_file.verify(file, header)
+            # This also notes that it was used.
+            verified = folder.was_verified(key.name, state)
+            if file_systems.may_be_mapped(file):
+                if not verified:
+                    snapshot_file.verify(file, header)
+                image = Image(header.layout, os.dup(file), about=header.about)
+            else:
+                parts = snapshot_file.read_parts(file, header)
+                image = Image.of_memory(header.layout, parts, header.about)
+            if not verified:
                 folder.note_verified(key.name, state)
-            return Image(header.layout, os.dup(file), about=header.about)
+            return image
         except (OSError, Refused, Damaged) as problem:
             _log.warning("a snapshot is not used: %s: %s", path, problem)
             return None
@@ -189,8 +194,8 @@ class SnapshotStore:
             os.close(file)
 
     def keep(self, key: Key, about: Mapping[str, Any], instance: Instance) -> Image | None:
-        """Stores what the instance has loaded. The same memory out of the store; None if it could
-        not be stored or cannot be mapped there."""
+        """Stores what the instance has loaded. The same memory, mapped out of the store where that
+        is possible; None if it could not be stored."""
         layout, parts = memory_of(instance)
         if not _HAS_PLACES or HEADER + sum(run.length for run in layout.runs) > self.max_bytes:
             return None
@@ -202,7 +207,7 @@ class SnapshotStore:
             try:
                 header = snapshot_file.write(file, {**about, **key.parts}, layout, parts)
                 folder.publish(file, name, key.name)
-                image = _mapped(file, header)
+                image = _mapped(file, header) or Image.of_memory(layout, parts, header.about)
             except BaseException:
                 with contextlib.suppress(OSError):
                     os.unlink(name)

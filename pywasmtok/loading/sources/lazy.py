@@ -8,7 +8,6 @@ the rest of such a load 2 ms.
 from __future__ import annotations
 
 import os
-import sys
 import time
 import weakref
 from hashlib import sha256
@@ -29,7 +28,7 @@ _SETTLED_SECONDS: Final = 3
 
 def worth_it(file: int, state: os.stat_result) -> bool:
     """Only where file times can be relied on: on a local file system."""
-    if state.st_size < _SMALLEST or not sys.platform.startswith("linux"):
+    if state.st_size < _SMALLEST:
         return False
     from ..._host.linux.file_systems import may_be_mapped
 

@@ -7,14 +7,13 @@ hash that only this server can make, the first of them each under its own, all o
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..._host.linux.private_memory import resident_bytes
 from .counters import Counter, Histogram
 from .history import Histories
 from .shared_counters import Siblings, added
@@ -234,7 +233,7 @@ class _Gauges:
 
         for name, (about, value) in tuple(self._gauges.items()):
             yield GaugeMetricFamily(f"pywasmtok_server_{name}", about, value())
-        resident = _resident_bytes()
+        resident = resident_bytes()
         if resident is not None:
             yield GaugeMetricFamily(
                 "pywasmtok_server_resident_bytes",
@@ -256,16 +255,6 @@ def _class_of(status: int) -> str:
     if status in (413, 429, 499, 503, 504, 507):
         return str(status)
     return f"{status // 100}xx" if 100 <= status <= 599 else "none"
-
-
-def _resident_bytes() -> float | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-    return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 def routes(service: ServiceLike) -> list[Route]:

@@ -17,7 +17,6 @@ client that leaves, in a request that the application has told us to `watch`.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -31,9 +30,10 @@ from ..._host.calls import deadline
 from ..._host.calls.cancel import CancelToken, cancellable
 from ..._host.calls.deadline import within
 from ..._host.calls.interrupt import set_undisturbed
+from ..._host.linux import processors
+from ..._host.linux.priority import step_back
 from ...errors import DeadlineExceeded, InvalidArgument
 from ...tenants.errors import Cancelled, Overloaded, TooManyRequests
-from ..workers.priority import step_back
 from .cost_model import LONG_SECONDS, Pace, Paces
 from .inline_permission import Permission
 from .queues import Turn, Turns
@@ -133,7 +133,7 @@ class ThreadWork:
         if threads < 0 or queued < 0:
             raise InvalidArgument("threads and queued are counts")
         self._most_queued = queued
-        self._turns = Turns[_Call](threads or 2 * _processors())
+        self._turns = Turns[_Call](threads or 2 * processors.allowed())
         self._paces = Paces()
         self._permission = Permission()
         # Around all of the above: threads take their next call by themselves.
@@ -411,8 +411,3 @@ async def _until_gone(receive: Receive, future: asyncio.Future[Any]) -> None:
             if not future.done():
                 future.set_exception(Cancelled("the client has left"))
             return
-
-
-def _processors() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

@@ -11,11 +11,12 @@ from __future__ import annotations
 import array
 import os
 import socket
-import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..._host.linux import ON
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,7 +46,7 @@ class Ends(NamedTuple):
 
 def is_possible() -> bool:
     """Whether this system has sockets that keep messages apart and carry descriptors."""
-    return sys.platform == "linux"
+    return ON
 
 
 def linked() -> tuple[Ends, Ends]:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ..._host.linux.priority import keep_off, step_back
 from ...errors import InvalidArgument, TokenizerError
 from ..auth.keys import is_key, make_key, record_of
 from ..config import Config
 from ..opening import check_workers, open_service
 from .handover_socket import linked
 from .lane import LONG_STEPS_BACK, Lane
-from .priority import keep_off, step_back
 
 if TYPE_CHECKING:
     import socket

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from pywasmtok.server.workers.priority import keep_off, step_back
+from pywasmtok._host.linux.priority import keep_off, step_back
 
 from .hostile import CONTAINED, Attacker, attack
 from .loops import run_loop

@@ -4,14 +4,14 @@ import ctypes
 import os
 import platform
 import struct
-import sys
 import threading
 
 import pytest
 
-from pywasmtok.server.workers.priority import keep_off, step_back
+from pywasmtok._host.linux import ON
+from pywasmtok._host.linux.priority import keep_off, step_back
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority here")
+pytestmark = pytest.mark.skipif(not ON, reason="threads have no priority here")
 
 _NUMBERS = {"x86_64": 315, "aarch64": 275, "riscv64": 275}
 

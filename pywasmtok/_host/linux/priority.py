@@ -14,10 +14,11 @@ import ctypes
 import os
 import platform
 import struct
-import sys
 import threading
 from contextlib import suppress
 from typing import Final
+
+from . import ON
 
 __all__ = ["keep_off", "step_back"]
 
@@ -38,7 +39,7 @@ def step_back(steps: int, *, gives_way: bool = False) -> None:
     """The calling thread gets a priority so many levels below that of the process. `gives_way`:
     threads with shorter slices preempt it at once."""
     # Elsewhere a thread id is no process id, and another process's priority would be changed.
-    if sys.platform != "linux":
+    if not ON:
         return
     nice = min(_LOWEST, os.getpriority(os.PRIO_PROCESS, os.getpid()) + steps)
     with suppress(OSError):
@@ -53,7 +54,7 @@ def keep_off(count: int) -> None:
 
     The kernel gives a busy thread of any priority a share of its processor, a tick at once (4 ms on
     many systems). On processors of their own, threads that serve requests do not wait for it."""
-    if sys.platform != "linux":
+    if not ON:
         return
     there = sorted(os.sched_getaffinity(0))
     with suppress(OSError):
