@@ -45,14 +45,15 @@ from wasmtime import _ffi as ffi
 from pywasmtok import errors
 from pywasmtok._host.calls.limited import LimitedView
 from pywasmtok._host.linux import timer
-from pywasmtok._host.wasm import raw
+from pywasmtok._host.wasm import wasmtime_machine
 if {by_hand}:
     timer.EngineTimer.start = lambda self, period: False
 if {library!r}:
     library = ctypes.CDLL({library!r})
-    unstamped = raw.address_of(ffi.dll.wasmtime_func_call_unchecked)
+    unstamped = wasmtime_machine.address_of(ffi.dll.wasmtime_func_call_unchecked)
     ctypes.c_void_p.in_dll(library, "call").value = unstamped
-    raw._call_unchecked = ctypes.CFUNCTYPE(ctypes.c_void_p)(raw.address_of(library.stamped))
+    stamped = wasmtime_machine.address_of(library.stamped)
+    wasmtime_machine._call_unchecked = ctypes.CFUNCTYPE(ctypes.c_void_p)(stamped)
     stamps = [ctypes.c_double.in_dll(library, name) for name in ("began", "ended")]
 else:
     stamps = []

@@ -8,7 +8,7 @@ import pytest
 
 from pywasmtok._host.linux import ON
 from pywasmtok._host.linux.private_memory import give_back
-from pywasmtok._host.wasm import raw
+from pywasmtok._host.wasm import wasmtime_machine
 from pywasmtok._host.wasm.core import open_core
 from pywasmtok._host.wasm.instance import Instance
 
@@ -34,7 +34,9 @@ def test_large_memories_are_given_back_before_they_are_unmapped(
     size: int, gone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr(raw, "give_back", lambda address, size: seen.append((address, size)))
+    monkeypatch.setattr(
+        wasmtime_machine, "give_back", lambda address, size: seen.append((address, size))
+    )
     instance = Instance(open_core("portable"))
     instance.grow_to(size)
     own = instance.base(), instance.size
@@ -49,20 +51,20 @@ def test_in_a_ring_that_is_collected_the_order_does_not_matter(
 ) -> None:
     """The collector finalizes what is in a ring and behind it in any order."""
     seen: list[int] = []
-    give = raw.give_back
+    give = wasmtime_machine.give_back
 
     def noted(address: int, size: int) -> None:
         seen.append(address)
         give(address, size)
 
-    monkeypatch.setattr(raw, "give_back", noted)
+    monkeypatch.setattr(wasmtime_machine, "give_back", noted)
     instance = Instance(open_core("portable"))
     instance.grow_to(SIZE)
     # What other tests left in rings is collected with ours, so only our address is counted.
     address = instance.base()
     if store_first:
         # As if the collector had begun with it.
-        instance._store.close()
+        instance._machine._store.close()
     before = seen.count(address)
     ring: list[object] = [instance]
     ring.append(ring)

@@ -12,16 +12,17 @@ lost. There, long calls are made by the helper thread (`interrupt`), and short o
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...errors import Cancelled
+from .ticker import ticks
+
+if TYPE_CHECKING:
+    from ..wasm.machine import Machine
 
 __all__ = ["CancelToken", "cancellable", "check", "current", "left"]
 
@@ -82,20 +83,18 @@ def cancellable(token: CancelToken | None) -> Iterator[None]:
 
 
 class Watch:
-    """Decides for one store, at the end of each slice, whether its call goes on."""
+    """Decides for one instance, at the end of each slice, whether its call goes on."""
 
-    __slots__ = ("__weakref__", "_at", "_number", "_token", "ended", "stopped")
+    __slots__ = ("__weakref__", "_at", "_token", "ended", "stopped")
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, machine: Machine) -> None:
         self._token: CancelToken | None = None
         self._at = 0.0
         # Whether it was decided here that the last call ends.
         self.ended = False
         # Set by another thread that wants the running call to end for a reason of its own.
         self.stopped = False
-        self._number = next(_numbers)
-        _watches[self._number] = self
-        _install(store, self._number)
+        machine.ask_at_deadlines(self)
 
     def begin(self, seconds: float, token: CancelToken | None) -> float:
         """The first slice of a call that has so much time."""
@@ -103,55 +102,11 @@ class Watch:
         self._at = time.monotonic() + seconds
         return seconds if token is None else min(seconds, SLICE)
 
-    def next_slice(self) -> float:
+    def next_ticks(self) -> int:
         """0: the call ends."""
         left = self._at - time.monotonic()
         token = self._token
         if left <= 0 or self.stopped or (token is not None and token.cancelled):
             self.ended = True
-            return 0.0
-        return left if token is None else min(left, SLICE)
-
-
-_numbers: Final = count(1)
-_watches: Final[weakref.WeakValueDictionary[int, Watch]] = weakref.WeakValueDictionary()
-
-
-def _asked(_context: Any, number: int | None, ticks_more: Any, _kind: Any) -> int:
-    """What the engine calls. Where it raised, the engine would ask again at once."""
-    from .ticker import ticks
-
-    watch = _watches.get(number or 0)
-    slice_ = 0.0 if watch is None else watch.next_slice()
-    if slice_:
-        ticks_more[0] = ticks(slice_)
-        return 0
-    return _error()
-
-
-class _Engine:
-    """The callback, made when it is first needed: it needs wasmtime."""
-
-    callback: Any = None
-    no_finalizer: Any = None
-
-
-def _install(store: Any, number: int) -> None:
-    from wasmtime import _ffi as ffi
-
-    if _Engine.callback is None:
-        _, callback, _, finalizer = ffi.dll.wasmtime_store_epoch_deadline_callback.argtypes
-        _Engine.no_finalizer = finalizer()
-        _Engine.callback = callback(_asked)
-    ffi.wasmtime_store_epoch_deadline_callback(
-        store.ptr(), _Engine.callback, ctypes.c_void_p(number), _Engine.no_finalizer
-    )
-
-
-def _error() -> int:
-    from wasmtime import _ffi as ffi
-
-    from ..wasm.raw import address_of
-
-    text = ctypes.create_string_buffer(b"ended on request")
-    return address_of(ffi.wasmtime_error_new(text))
+            return 0
+        return ticks(left if token is None else min(left, SLICE))

@@ -15,7 +15,7 @@ from typing import Any, Final
 import wasmtime
 from wasmtime import _ffi as ffi
 
-from ..wasm.raw import address_of
+from ..wasm.wasmtime_machine import address_of
 from . import ON
 
 _CLOCK_MONOTONIC: Final = 1

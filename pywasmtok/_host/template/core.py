@@ -22,7 +22,7 @@ from ..wasm.artifacts import Artifact
 from ..wasm.cache import Cache
 from ..wasm.config import KIB
 from ..wasm.core import compiled
-from ..wasm.raw import epoch_of
+from ..wasm.wasmtime_machine import WasmtimeMachine, epoch_of
 from . import abi as template_abi
 
 # Half of a thread's stack at most: the rest is for Python and wasmtime, below and above.
@@ -43,6 +43,9 @@ class TemplateCore:
             # The bound of the stack is a number of each instance, not of the compiled code.
             settings = config.fingerprint(False, self.by_handlers, deadlines=True)
             self.module, self.from_cache = compiled(self.engine, artifact, cache, settings, check)
+
+    def new_machine(self) -> WasmtimeMachine:
+        return WasmtimeMachine(self.engine, self.module, "the template renderer")
 
     @cached_property
     def about(self) -> dict[str, object]:

@@ -10,17 +10,13 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-import wasmtime
-
 from ... import errors
 from ..calls import cancel
 from ..calls.deadline import current
 from ..calls.interrupt import in_main_thread
 from ..calls.ticker import ticker, ticks
-from ..wasm import fork
 from ..wasm.guest_memory import GuestMemory
-from ..wasm.memory_maps import NO_ROOM
-from ..wasm.raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory
+from ..wasm.machine import INTERRUPT, NEVER, SLOT_WORDS, STACK_OVERFLOW, Function, Machine
 from ..wasm.status import misbehaved, trapped
 from . import abi
 from .core import TemplateCore
@@ -63,8 +59,8 @@ class TemplateInstance(GuestMemory):
         "__weakref__",
         "_answer",
         "_bound",
-        "_calls",
         "_input",
+        "_machine",
         "_memory_cap",
         "_render",
         "_render_args",
@@ -72,7 +68,6 @@ class TemplateInstance(GuestMemory):
         "_seconds",
         "_set_deadline",
         "_sources",
-        "_store",
         "_templates",
         "_trap",
         "_watch",
@@ -84,26 +79,14 @@ class TemplateInstance(GuestMemory):
     def __init__(self, core: TemplateCore, memory_cap: int) -> None:
         self.core = core
         self._memory_cap = memory_cap
-        with fork.creation():
-            store = GuestStore(core.engine)
-            store.set_epoch_deadline(NEVER)
-            try:
-                instance = wasmtime.Instance(store, core.module, [])
-            except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
-                raise errors.HostError(
-                    f"no instance of the template renderer can be made: {problem}",
-                    feature=NO_ROOM,
-                    hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
-                ) from None
-        self._store = store
+        self._machine: Machine = core.new_machine()
         # Made by the first call that has a cancel token.
         self._watch: cancel.Watch | None = None
-        self._calls = Calls(store, instance)
-        self._trap = self._calls.trap
+        self._trap = self._machine.trap
         self._seconds: float | None = None
-        self._set_deadline = self._calls.deadline_setter(NEVER)
-        self._guest = OwnMemory(store, instance)
-        self._bound: dict[str, Call] = {}
+        self._set_deadline = self._machine.deadline_setter(NEVER)
+        self._guest = self._machine.memory
+        self._bound: dict[str, Function] = {}
         render = self._bind("tpl_render")
         self._render, self._render_args = render.run, render.args
         self._size = 0
@@ -144,12 +127,12 @@ class TemplateInstance(GuestMemory):
         if seconds != self._seconds:
             self._seconds = seconds
             time = NEVER if seconds is None else ticks(seconds)
-            self._set_deadline = self._calls.deadline_setter(time)
+            self._set_deadline = self._machine.deadline_setter(time)
         self._set_deadline()
 
     def _watched(self, seconds: float, token: cancel.CancelToken | None) -> float:
         if self._watch is None:
-            self._watch = cancel.Watch(self._store)
+            self._watch = cancel.Watch(self._machine)
             self.watched = True
         return self._watch.begin(seconds, token)
 
@@ -295,24 +278,24 @@ class TemplateInstance(GuestMemory):
         answer: int = args[0]
         return answer
 
-    def _bind(self, name: str) -> Call:
-        function = self._bound[name] = Call(self._calls, name, _SLOTS)
+    def _bind(self, name: str) -> Function:
+        function = self._bound[name] = self._machine.function(name, _SLOTS)
         return function
 
     def _failure(self, failed: int | None) -> Exception:
         """What to raise after a trap. The caller must drop this instance."""
         if failed is not None:
-            return self._ended(self._calls.error_text(failed))
-        code = self._calls.take_trap()
-        if code is wasmtime.TrapCode.INTERRUPT:
+            return self._ended(self._machine.error_text(failed))
+        code = self._machine.take_trap()
+        if code == INTERRUPT:
             return _limit("deadline", _TOO_LONG)
-        if code is wasmtime.TrapCode.STACK_OVERFLOW:
+        if code == STACK_OVERFLOW:
             return _limit("stack", "the template nests deeper than the stack allows")
-        self._calls.set_deadline(NEVER)
+        self._machine.set_deadline(NEVER)
         text = self._panic_text()
         if self._asked("tpl_out_of_memory") or "capacity overflow" in text:
             return _limit("memory", "the template needs more memory than it may use")
-        return trapped(code.name if code is not None else "a trap", text)
+        return trapped(code, text)
 
     def _ended(self, said: str) -> Exception:
         """The error of a call that failed without a trap: ended by the watch, or cause unknown."""

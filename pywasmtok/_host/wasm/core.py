@@ -26,7 +26,8 @@ from . import abi, artifacts, config, fork
 from .artifacts import Artifact
 from .cache import Cache, key_of
 from .objects import Module
-from .raw import epoch_of
+from .shared_memory import SharedMemory
+from .wasmtime_machine import WasmtimeMachine, epoch_of
 
 _log = logging.getLogger("pywasmtok")
 
@@ -76,6 +77,11 @@ class Core:
     def exports(self) -> frozenset[str]:
         """Names of the functions that may be called."""
         return frozenset(entry.name for entry in self.module.exports) & FUNCTIONS.keys()
+
+    def new_machine(self, shared: SharedMemory | None, memory_cap: int) -> WasmtimeMachine:
+        return WasmtimeMachine(
+            self.engine, self.module, "the core", shared=shared, memory_cap=memory_cap
+        )
 
     def interrupt(self, ticks: int = 1) -> None:
         """Ends the calls of this engine whose deadline is not further away: those that may be

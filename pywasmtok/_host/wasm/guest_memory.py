@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from .raw import view
+from .machine import MemoryOfGuest
 from .status import misbehaved
 
-__all__ = ["GuestMemory", "MemoryOfGuest"]
-
-
-class MemoryOfGuest(Protocol):
-    """Where the memory lies, and how large it is by now."""
-
-    def base(self) -> int: ...
-
-    def size(self) -> int: ...
+__all__ = ["GuestMemory"]
 
 
 class GuestMemory:
@@ -43,5 +33,5 @@ class GuestMemory:
     def _measure(self) -> None:
         size = self._guest.size()
         if size != self._size:
-            self._size = size
-            self._view = view(self._guest.base(), size)
+            view = self._guest.view()
+            self._size, self._view = len(view), view

@@ -16,16 +16,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-import wasmtime
-
-from ...errors import CoreTrap, HostError, InputTooLarge, MemoryLimit, TokenizerError
+from ...errors import CoreTrap, InputTooLarge, MemoryLimit, TokenizerError
 from ..calls.cancel import CancelToken, Watch
 from ..calls.ticker import LONGEST, ticker, ticks
-from . import abi, config, fork
+from . import abi, config
 from .core import FUNCTIONS, Core
 from .guest_memory import GuestMemory
-from .memory_maps import NO_ROOM
-from .raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory, export
+from .machine import NEVER, SLOT_WORDS, Function, Machine
 from .shared_memory import SharedMemory
 from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
 
@@ -95,19 +92,17 @@ class Instance(GuestMemory):
         "_arm",
         "_armed",
         "_bound",
-        "_calls",
         "_core",
         "_disarm",
         "_encode",
         "_encode_args",
         "_ids_word",
         "_input",
-        "_instance",
+        "_machine",
         "_memory_cap",
         "_room",
         "_session",
         "_step",
-        "_store",
         "_tokenizer",
         "_trap",
         "_watch",
@@ -126,28 +121,14 @@ class Instance(GuestMemory):
         """`memory_cap` is a bound that a caller has set, below the one that there always is."""
         self._core = core
         self._memory_cap = memory_cap
-        with fork.creation():
-            self._store = store = GuestStore(core.engine)
-            store.set_limits(memory_size=memory_cap or config.MEMORY_CAP)
-            # Before instantiating: a module may have a start function.
-            store.set_epoch_deadline(NEVER)
-            imports = [shared] if shared is not None else []
-            try:
-                self._instance = wasmtime.Instance(store, core.module, imports)
-            except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
-                raise HostError(
-                    f"no instance of the core can be made: {problem}",
-                    feature=NO_ROOM,
-                    hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
-                ) from None
-        self._calls = Calls(store, self._instance)
-        self._trap = self._calls.trap
-        self._disarm = self._calls.deadline_setter(NEVER)
-        self._guest = OwnMemory(store, self._instance) if shared is None else shared
-        self._bound: dict[str, Call] = {}
+        self._machine: Machine = core.new_machine(shared, memory_cap or config.MEMORY_CAP)
+        self._trap = self._machine.trap
+        self._disarm = self._machine.deadline_setter(NEVER)
+        self._guest = self._machine.memory
+        self._bound: dict[str, Function] = {}
         encode = self._bind("pwt_encode")
         self._encode, self._encode_args = encode.run, encode.args
-        self._step: Call | None = None
+        self._step: Function | None = None
         self._size = 0
         self._measure()
         self.first_size = self._size
@@ -421,10 +402,10 @@ class Instance(GuestMemory):
         except UnicodeDecodeError as wrong:
             raise _no_utf8(wrong) from None
 
-    def _bind_step(self) -> Call:
+    def _bind_step(self) -> Function:
         """With the GIL kept: the core is done before another thread could make use of it."""
         name = "pwt_stream_step"
-        step = self._step = Call(self._calls, name, max(FUNCTIONS[name]), keeps_gil=True)
+        step = self._step = self._machine.function(name, max(FUNCTIONS[name]), keeps_gil=True)
         step.args[SLOT_WORDS] = self._tokenizer
         step.args[2 * SLOT_WORDS] = 1
         return step
@@ -519,19 +500,19 @@ class Instance(GuestMemory):
             seconds = LONGEST if seconds is None else min(seconds, LONGEST)
             ticker.begin(seconds)
             if token is not None and self._watch is None:
-                self._watch = Watch(self._store)
+                self._watch = Watch(self._machine)
             if self._watch is not None:
                 seconds = self._watch.begin(seconds, token)
             self._armed = ticks(seconds)
             self._arm = None
-        self._calls.set_deadline(self._armed)
+        self._machine.set_deadline(self._armed)
         try:
             # `cancel` sets the flag before it moves the epoch, so a cancellation is never missed.
             if self.cancelled:
                 raise Interrupted
             return work(self)
         finally:
-            self._calls.set_deadline(NEVER)
+            self._machine.set_deadline(NEVER)
 
     def within(
         self,
@@ -547,7 +528,7 @@ class Instance(GuestMemory):
         count = ticks(seconds)
         if count != self._armed or self._arm is None:
             # Most deadlines are alike.
-            self._armed, self._arm = count, self._calls.deadline_setter(count)
+            self._armed, self._arm = count, self._machine.deadline_setter(count)
         self._arm()
         try:
             if self.cancelled:
@@ -568,14 +549,10 @@ class Instance(GuestMemory):
         return self._watch is not None
 
     def exported_global(self, name: str) -> int:
-        item = export(self._store, self._instance, name)
-        value: int = wasmtime.Global._from_raw(item.of.global_).value(self._store)
-        return value
+        return self._machine.number(name)
 
     def set_exported_global(self, name: str, value: int) -> None:
-        item = export(self._store, self._instance, name)
-        number = wasmtime.Val.i32(value)
-        wasmtime.Global._from_raw(item.of.global_).set_value(self._store, number)
+        self._machine.set_number(name, value)
 
     @property
     def core(self) -> Core:
@@ -596,8 +573,7 @@ class Instance(GuestMemory):
         return self._guest.base()
 
     def grow_to(self, size: int) -> None:
-        if isinstance(self._guest, OwnMemory):
-            self._guest.grow_to(size)
+        self._guest.grow_to(size)
         self._measure()
 
     def read(self, start: int, end: int) -> memoryview:
@@ -717,26 +693,26 @@ class Instance(GuestMemory):
 
     # Failing.
 
-    def _bind(self, name: str) -> Call:
-        function = self._bound[name] = Call(self._calls, name, max(FUNCTIONS[name]))
+    def _bind(self, name: str) -> Function:
+        function = self._bound[name] = self._machine.function(name, max(FUNCTIONS[name]))
         return function
 
     def _failure(self, failed: int | None) -> Exception:
         self.broken = True
         if failed is not None and self._watch is not None and self._watch.ended:
             # Frees it.
-            self._calls.error_text(failed)
+            self._machine.error_text(failed)
             return Interrupted()
         if self._memory_cap is not None:
             # Looking for the panic's text must not end at the deadline, too.
-            self._calls.set_deadline(NEVER)
+            self._machine.set_deadline(NEVER)
         said: list[str] = []
 
         def panic_text() -> str:
             said.append(self._panic_text())
             return said[0]
 
-        problem = self._calls.failure(failed, panic_text)
+        problem = self._machine.failure(failed, panic_text)
         # A panic leaves a text; an allocation that fails aborts without one. A vector doubles, so
         # without a bound of its own an instance has grown to a quarter of the memory by then.
         bounded = self._memory_cap is not None or self.size >= config.MEMORY_CAP // 4

@@ -11,7 +11,7 @@ import wasmtime
 from wasmtime import _ffi as ffi
 
 from .objects import ENDING, Ending
-from .raw import address_of
+from .wasmtime_machine import address_of, view
 
 
 class SharedMemory(wasmtime.SharedMemory):
@@ -32,6 +32,12 @@ class SharedMemory(wasmtime.SharedMemory):
     def size(self) -> int:
         """In bytes. Upstream's counts pages, and raises ctypes.ArgumentError."""
         return self.data_len()
+
+    def grow_to(self, size: int) -> None:
+        """Its guests grow it."""
+
+    def view(self) -> memoryview:
+        return view(self.base(), self.size())
 
 
 def new(engine: wasmtime.Engine, limits: wasmtime.Limits) -> SharedMemory:

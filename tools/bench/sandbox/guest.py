@@ -9,7 +9,8 @@ from __future__ import annotations
 import wasmtime
 
 from pywasmtok._host.wasm import abi, artifacts
-from pywasmtok._host.wasm.raw import NEVER, SLOT_WORDS, Call, Calls, GuestStore, OwnMemory, view
+from pywasmtok._host.wasm.machine import SLOT_WORDS
+from pywasmtok._host.wasm.wasmtime_machine import WasmtimeMachine
 
 from .variants import EPOCHS, Variant, shipped
 
@@ -17,13 +18,10 @@ from .variants import EPOCHS, Variant, shipped
 class Guest:
     def __init__(self, variant: Variant, file: bytes) -> None:
         engine = variant.engine()
-        self._store = store = GuestStore(engine)
-        if {**next(iter(shipped())), **variant.settings}[EPOCHS]:
-            store.set_epoch_deadline(NEVER)
         module = wasmtime.Module(engine, artifacts.read(variant.build).wasm)
-        instance = wasmtime.Instance(store, module, [])
-        self._memory = OwnMemory(store, instance)
-        self._calls = Calls(store, instance)
+        has_epochs = bool({**next(iter(shipped())), **variant.settings}[EPOCHS])
+        self._machine = WasmtimeMachine(engine, module, "a variant", has_epochs=has_epochs)
+        self._memory = self._machine.memory
         self._session = self._call("pwt_session_new")
         self._room = self._input = 0
         self._put(file)
@@ -32,7 +30,7 @@ class Guest:
             raise ValueError("the core does not take this file")
         self._room = 0
         # Kept: its slots are in it.
-        self._encode = Call(self._calls, "pwt_encode", 4)
+        self._encode = self._machine.function("pwt_encode", 4)
         self._run, self._arguments = self._encode.run, self._encode.args
         self._look()
 
@@ -49,7 +47,7 @@ class Guest:
         arguments[3 * SLOT_WORDS] = 0
         failed = self._run()
         count = arguments[0]
-        if failed is not None or self._calls.trap[0] or count >= 1 << 31:
+        if failed is not None or self._machine.trap[0] or count >= 1 << 31:
             raise ValueError("the core does not encode this text")
         if self._memory.size() != len(self._view):
             self._look()
@@ -63,14 +61,14 @@ class Guest:
         self._view[self._input : self._input + len(data)] = data
 
     def _look(self) -> None:
-        self._view = view(self._memory.base(), self._memory.size())
+        self._view = self._memory.view()
         self._words = self._view.cast("I")
 
     def _call(self, name: str, *arguments: int) -> int:
-        call = Call(self._calls, name, len(arguments))
+        call = self._machine.function(name, len(arguments))
         for place, value in enumerate(arguments):
             call.args[SLOT_WORDS * place] = value
-        if call.run() is not None or self._calls.trap[0]:
+        if call.run() is not None or self._machine.trap[0]:
             raise ValueError(f"{name} has trapped")
         result: int = call.args[0]
         return result

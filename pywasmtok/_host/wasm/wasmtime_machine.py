@@ -1,4 +1,4 @@
-"""Calls into wasmtime's C API with plain addresses.
+"""`Machine` over wasmtime: calls into its C API with plain addresses.
 
 `wasmtime.Func.__call__` asks for the function's type and wraps every value anew: 25 us and more a
 call. The path here takes half a microsecond. It is unchecked: `core.check_exports` has compared
@@ -10,26 +10,28 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 import wasmtime
 from wasmtime import _ffi as ffi
 
+from ...errors import HostError
 from ..linux.private_memory import give_back
+from . import fork
+from .machine import INTERRUPT, NEVER, SLOT_WORDS, MemoryOfGuest, Watch
+from .memory_maps import NO_ROOM
 from .objects import Store
 from .status import Interrupted, trapped
 
-# One argument or result takes 16 bytes, of which an i32 uses the first four.
-SLOT_WORDS: Final = 4
+if TYPE_CHECKING:
+    from .shared_memory import SharedMemory
 
 PAGE: Final = 64 * 1024
 
 # Less is unmapped in no time worth mentioning.
 _LARGE: Final = 16 << 20
-
-# Further away than the engine's epoch will ever come.
-NEVER: Final = 1 << 60
-
 
 _pointer = ctypes.c_void_p
 
@@ -95,97 +97,160 @@ def view(address: int, size: int) -> memoryview:
     return window
 
 
-def export(store: wasmtime.Store, instance: wasmtime.Instance, name: str) -> Any:
-    """One export as the C API describes it; reading all of them takes longer than cloning."""
-    item = ffi.wasmtime_extern_t()
-    raw_name = name.encode()
-    if not ffi.wasmtime_instance_export_get(
-        store._context(),
-        ctypes.byref(instance._instance),
-        ctypes.create_string_buffer(raw_name, len(raw_name)),
-        len(raw_name),
-        ctypes.byref(item),
-    ):
-        raise LookupError(name)
-    return item
-
-
 def argument(address: int) -> Any:
     """An address (or a size) as ctypes hands it over; made once, it costs calls nothing."""
     return _pointer.from_param(address)
 
 
 class Call:
-    """One function of an instance with slots of its own, in which arguments stay between calls.
-
-    Only the first slot is overwritten, by the result.
-    """
+    """One function of an instance, with slots of its own. Only the first is overwritten, by the
+    result."""
 
     __slots__ = ("_keep", "args", "run")
 
-    def __init__(self, calls: Calls, name: str, slots: int, *, keeps_gil: bool = False) -> None:
-        item = export(calls.store, calls.instance, name)
+    def __init__(self, machine: WasmtimeMachine, item: Any, slots: int, keeps_gil: bool) -> None:
         cells = (ctypes.c_uint32 * (SLOT_WORDS * max(slots, 1)))()
         # The addresses below are valid as long as these objects live.
-        self._keep = (calls, item, cells)
+        self._keep = (machine, item, cells)
         self.args = memoryview(cells).cast("B").cast("I")
-        # Answers the address of an error, or None; a trap is left in `calls.trap`.
         self.run: Callable[[], int | None] = partial(
             _call_keeping_gil if keeps_gil else _call_unchecked,
-            argument(address_of(calls.context)),
+            argument(address_of(machine.context)),
             argument(ctypes.addressof(item.of.func)),
             argument(ctypes.addressof(cells)),
             argument(max(slots, 1)),
-            calls.trap_cell,
+            machine.trap_cell,
         )
 
 
-class Calls:
-    """What all calls of one instance have in common; used by one thread at a time."""
+class WasmtimeMachine:
+    __slots__ = ("_cell", "_instance", "_store", "context", "memory", "trap", "trap_cell")
 
-    __slots__ = ("_cell", "context", "instance", "store", "trap", "trap_cell")
-
-    def __init__(self, store: wasmtime.Store, instance: wasmtime.Instance) -> None:
-        self.store = store
-        self.instance = instance
+    def __init__(
+        self,
+        engine: wasmtime.Engine,
+        module: wasmtime.Module,
+        what: str,
+        *,
+        shared: SharedMemory | None = None,
+        memory_cap: int | None = None,
+        has_epochs: bool = True,
+    ) -> None:
+        """`what` the module is, for errors. `has_epochs`: whether its code looks at the epoch."""
+        with fork.creation():
+            self._store = store = GuestStore(engine)
+            if memory_cap is not None:
+                store.set_limits(memory_size=memory_cap)
+            # Before instantiating: a module may have a start function.
+            if has_epochs:
+                store.set_epoch_deadline(NEVER)
+            try:
+                imports = [] if shared is None else [shared]
+                self._instance = wasmtime.Instance(store, module, imports)
+            except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
+                raise HostError(
+                    f"no instance of {what} can be made: {problem}",
+                    feature=NO_ROOM,
+                    hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
+                ) from None
         self.context = _pointer(address_of(store._context()))
         self._cell = ctypes.c_uint64(0)
         self.trap_cell = argument(ctypes.addressof(self._cell))
-        # Set by a trap; stays set until `take_trap` clears it.
         self.trap = memoryview(self._cell).cast("B").cast("Q")
+        self.memory: MemoryOfGuest = shared if shared is not None else self._own_memory()
 
-    def failure(self, error: int | None, panic_text: Callable[[], str]) -> Exception:
-        """What to raise after a call that gave an error or a trap; frees both."""
-        if error is not None:
-            return trapped("an error", self.error_text(error))
+    def function(self, name: str, slots: int, *, keeps_gil: bool = False) -> Call:
+        return Call(self, self._export(name), slots, keeps_gil)
+
+    def failure(self, failed: int | None, panic_text: Callable[[], str]) -> Exception:
+        if failed is not None:
+            return trapped("an error", self.error_text(failed))
         code = self.take_trap()
-        if code is wasmtime.TrapCode.INTERRUPT:
-            return Interrupted()
-        return trapped(code.name if code is not None else "a trap", panic_text())
+        return Interrupted() if code == INTERRUPT else trapped(code, panic_text())
 
     @staticmethod
-    def error_text(error: int) -> str:
-        """What an error says; frees it."""
-        failed = ctypes.cast(error, ctypes.POINTER(ffi.wasmtime_error_t))
-        return str(wasmtime.WasmtimeError._from_ptr(failed))
+    def error_text(failed: int) -> str:
+        """Frees the error."""
+        error = ctypes.cast(failed, ctypes.POINTER(ffi.wasmtime_error_t))
+        return str(wasmtime.WasmtimeError._from_ptr(error))
 
-    def take_trap(self) -> wasmtime.TrapCode | None:
-        """The code of the trap that a call has left; frees it."""
+    def take_trap(self) -> str:
+        """Frees the trap."""
         stopped = ctypes.cast(self.trap[0], ctypes.POINTER(ffi.wasm_trap_t))
         self.trap[0] = 0
-        return wasmtime.Trap._from_ptr(stopped).trap_code
+        code = wasmtime.Trap._from_ptr(stopped).trap_code
+        return code.name if code is not None else "a trap"
 
     def set_deadline(self, ticks: int) -> None:
-        """The guest traps when the engine's epoch has moved on by so many ticks."""
         _set_deadline(self.context, ticks)
 
     def deadline_setter(self, ticks: int) -> Callable[[], None]:
-        """`set_deadline` with its arguments converted once, for a deadline that is set often."""
+        """Its arguments are converted once."""
         return partial(
             _set_deadline_unchecked,
             argument(address_of(self.context)),
             ctypes.c_uint64.from_param(ticks),
         )
+
+    def ask_at_deadlines(self, watch: Watch) -> None:
+        number = next(_numbers)
+        _watches[number] = watch
+        if _Callback.function is None:
+            _, function, _, finalizer = ffi.dll.wasmtime_store_epoch_deadline_callback.argtypes
+            _Callback.finalizer = finalizer()
+            _Callback.function = function(_asked)
+        ffi.wasmtime_store_epoch_deadline_callback(
+            self._store.ptr(), _Callback.function, ctypes.c_void_p(number), _Callback.finalizer
+        )
+
+    def number(self, name: str) -> int:
+        value: int = self._global(name).value(self._store)
+        return value
+
+    def set_number(self, name: str, value: int) -> None:
+        self._global(name).set_value(self._store, wasmtime.Val.i32(value))
+
+    def _global(self, name: str) -> wasmtime.Global:
+        return wasmtime.Global._from_raw(self._export(name).of.global_)
+
+    def _own_memory(self) -> OwnMemory:
+        memory = wasmtime.Memory._from_raw(self._export("memory").of.memory)
+        return OwnMemory(self._store, memory)
+
+    def _export(self, name: str) -> Any:
+        """One export as the C API describes it; reading all of them takes longer than cloning."""
+        item = ffi.wasmtime_extern_t()
+        raw_name = name.encode()
+        if not ffi.wasmtime_instance_export_get(
+            self._store._context(),
+            ctypes.byref(self._instance._instance),
+            ctypes.create_string_buffer(raw_name, len(raw_name)),
+            len(raw_name),
+            ctypes.byref(item),
+        ):
+            raise LookupError(name)
+        return item
+
+
+_numbers: Final = count(1)
+_watches: Final[WeakValueDictionary[int, Watch]] = WeakValueDictionary()
+
+
+class _Callback:
+    """What the engine calls at a deadline; made when it is first needed."""
+
+    function: Any = None
+    finalizer: Any = None
+
+
+def _asked(_context: Any, number: int | None, ticks_more: Any, _kind: Any) -> int:
+    """Where this raised, the engine would ask again at once."""
+    watch = _watches.get(number or 0)
+    ticks = 0 if watch is None else watch.next_ticks()
+    if ticks:
+        ticks_more[0] = ticks
+        return 0
+    return address_of(ffi.wasmtime_error_new(ctypes.create_string_buffer(b"ended on request")))
 
 
 class GuestStore(Store):
@@ -217,9 +282,9 @@ class OwnMemory:
 
     __slots__ = ("_address", "_context", "_memory", "_store")
 
-    def __init__(self, store: GuestStore, instance: wasmtime.Instance) -> None:
+    def __init__(self, store: GuestStore, memory: wasmtime.Memory) -> None:
         self._store = store
-        self._memory = wasmtime.Memory._from_raw(export(store, instance, "memory").of.memory)
+        self._memory = memory
         self._context = _pointer(address_of(store._context()))
         self._address = _pointer(ctypes.addressof(self._memory._memory))
         store.holds(self._context, self._address, self._memory)
@@ -237,3 +302,6 @@ class OwnMemory:
                 self._memory.grow(self._store, missing)
             except wasmtime.WasmtimeError as error:
                 raise MemoryError(str(error)) from None
+
+    def view(self) -> memoryview:
+        return view(self.base(), self.size())
