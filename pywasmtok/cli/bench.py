@@ -62,7 +62,8 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
         folder = Path(temporary)
         files = _read_all(options.tokenizer or [DEMO], folder)
         setup = Setup(files[0], plan, tuple(record.builds), tuple(_list(options.only)))
-        setup = replace(setup, templates=_templates(options.templates))
+        texts = dict(options.text)
+        setup = replace(setup, templates=_templates(options.templates), texts=texts)
         setup = prepare_texts(setup, folder, _progress)
         run_all(record, setup, files, options.groups, _progress)
     after = machine.describe()["load_average"]
@@ -106,8 +107,9 @@ def _plan(options: argparse.Namespace) -> Plan:
         plan = replace(plan.quick(), corpora=("mixed",))
         if not options.threads:
             plan = replace(plan, threads=(1, 2))
-    if options.corpora:
-        plan = replace(plan, corpora=tuple(options.corpora))
+    corpora = (*(options.corpora or ()), *(name for name, _ in options.text))
+    if corpora:
+        plan = replace(plan, corpora=corpora)
     return plan
 
 
@@ -168,6 +170,14 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--groups", type=_names(GROUPS), default=list(GROUPS), metavar="A,B", help="default: all")
     add("--corpora", type=_names(CORPORA), metavar="A,B", help=f"of {', '.join(CORPORA)}")
+    add(
+        "--text",
+        type=_text,
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="text that people wrote, a file or a folder; may be repeated; in place of ours",
+    )
     add("--sizes", type=_numbers, metavar="N,M", help="lengths of texts in bytes")
     add("--threads", type=_numbers, metavar="N,M", help="numbers of threads")
     add("--builds", default="portable", metavar="A,B", help="of ours; '' for peers only")
@@ -192,6 +202,13 @@ def _names(known: Collection[str]) -> Callable[[str], list[str]]:
         return names
 
     return parse
+
+
+def _text(text: str) -> tuple[str, Path]:
+    name, _, path = text.partition("=")
+    if not path or not name.isidentifier() or not Path(path).exists():
+        raise argparse.ArgumentTypeError(f"no NAME=PATH of a file or a folder: {text!r}")
+    return name, Path(path)
 
 
 def _numbers(text: str) -> list[int]:

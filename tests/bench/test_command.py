@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -27,7 +28,7 @@ def test_a_quick_run_from_the_command_line(
     printed = capsys.readouterr()
     assert status == 0, printed.err
     assert "demo: encode (1 of 2)" in printed.err
-    assert "demo: encode: throughput (MB/s)" in printed.out
+    assert "demo: encode: throughput (MB/s, wall time)" in printed.out
     document = json.loads(Path(files["json"]).read_text(encoding="utf-8"))
     jsonschema.validate(document, schema())
     assert [group["group"] for group in document["groups"]] == ["encode", "latency"]
@@ -43,9 +44,24 @@ def test_a_quick_run_from_the_command_line(
     for name in drawn:
         ET.parse(Path(files["plots"]) / name)
     assert main(["bench", "--show", files["json"]]) == 0
-    assert "demo: encode: throughput (MB/s)" in capsys.readouterr().out
+    assert "demo: encode: throughput (MB/s, wall time)" in capsys.readouterr().out
     assert main(["bench", "--compare", files["json"], files["json"]]) == 0
     assert ", 0 changed by more than noise" in capsys.readouterr().out
+
+
+def test_text_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    options = ["--quick", "--groups", "encode", "--only", "portable", "--sizes", "200"]
+    (mine / "short.txt").write_text("too short\n", encoding="utf-8")
+    assert main(["bench", *options, "--text", f"mine={mine}"]) == 1
+    assert "has 10 characters of text; this plan needs" in capsys.readouterr().err
+    words = "".join(f"word {number} of mine\n" for number in range(200_000))
+    (mine / "long.txt.gz").write_bytes(gzip.compress(words.encode()))
+    assert main(["bench", *options, "--text", f"mine={mine}"]) == 0
+    printed = capsys.readouterr().out
+    assert "mine  200 B  buffer  fresh" in printed
+    assert "mixed" not in printed
 
 
 def test_wrong_ids_of_ours_end_it_with_an_error(
@@ -77,7 +93,13 @@ def test_errors_are_one_line(options: list[str], capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     "options",
-    [["--groups", "nonsense"], ["--sizes", "0"], ["--corpora", "x"], ["--threads", "a"]],
+    [
+        ["--groups", "nonsense"],
+        ["--sizes", "0"],
+        ["--corpora", "x"],
+        ["--threads", "a"],
+        ["--text", "x"],
+    ],
 )
 def test_wrong_usage(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

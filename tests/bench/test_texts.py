@@ -9,6 +9,7 @@ import pytest
 
 from pywasmtok.bench.inputs.hostile import HOSTILE, hostile_text, turned
 from pywasmtok.bench.inputs.texts import Coiner, Tape, write
+from pywasmtok.errors import InvalidArgument
 
 
 @pytest.mark.parametrize("corpus", ["zhja", "mixed"])
@@ -45,6 +46,15 @@ def test_text_that_is_ready_comes_first_and_other_text_after_it(tmp_path: Path) 
     assert text.startswith(ready)
     assert text[len(ready) :] not in ready
     assert not Tape("mixed", 1).take(3_000).startswith(ready[:100])
+
+
+def test_no_part_of_a_users_text_is_used_twice(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("ab" * 500, encoding="utf-8")
+    tape = Tape("mine", 1, path)
+    assert tape.take(600) + tape.take(400) == "ab" * 500
+    with pytest.raises(InvalidArgument, match="too short"):
+        tape.take(1)
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

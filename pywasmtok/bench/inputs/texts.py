@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ...errors import InvalidArgument
 from .words import (
     CHINESE,
     HAN,
@@ -30,7 +31,7 @@ from .words import (
     SYMBOLS,
 )
 
-__all__ = ["CORPORA", "Coiner", "Tape", "write"]
+__all__ = ["CORPORA", "Coiner", "Tape", "gather", "write"]
 
 COINED = 0.02  # share of coined words, near the rate at which fresh prose misses a warm cache
 ROOM = 16_000_000  # bytes of real text that are read at most for each kind
@@ -246,8 +247,9 @@ class Tape:
     """Text that is handed out once: no two calls of `take` see the same part of it."""
 
     def __init__(self, name: str, seed: int, ready: Path | None = None) -> None:
-        """`ready`: a file of such text, handed out before any is made."""
-        made = CORPORA[name](random.Random(f"{name} {seed}"))
+        """`ready`: a file of such text, handed out before any is made. Nothing more is made of a
+        kind that is not one of ours."""
+        made = CORPORA[name](random.Random(f"{name} {seed}")) if name in CORPORA else iter(())
         self._source = made if ready is None else itertools.chain(_read(ready), made)
         self._rest = ""
 
@@ -255,7 +257,9 @@ class Tape:
         """The next text, of `size` bytes or a character's worth less."""
         parts, have = [self._rest], len(self._rest.encode())
         while have < size:
-            part = next(self._source)
+            part = next(self._source, None)
+            if part is None:
+                raise InvalidArgument("the text is too short: no part of it is used twice")
             parts.append(part)
             have += len(part.encode())
         data = "".join(parts).encode()
@@ -268,6 +272,26 @@ def _read(path: Path) -> Iterator[str]:
     with path.open(encoding="utf-8", newline="") as file:
         while part := file.read(PART):
             yield part
+
+
+def gather(source: Path, size: int, path: Path) -> None:
+    """So much of the text of a file, or of all files in a folder. The next file is taken from
+    another place of the folder: what is behind the warm-up is of the same kind."""
+    files = sorted(source.rglob("*")) if source.is_dir() else [source]
+    random.Random(source.name).shuffle(files)
+    have = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for one in files:
+            if have >= size:
+                return
+            if one.is_file():
+                data = one.read_bytes()
+                data = gzip.decompress(data) if one.suffix == ".gz" else data
+                have += file.write(data.decode(errors="ignore"))
+    raise InvalidArgument(
+        f"{source} has {have} characters of text; this plan needs {size}",
+        hint="Name more text, or fewer --sizes, --groups and --rounds",
+    )
 
 
 def write(name: str, seed: int, size: int, path: Path) -> None:

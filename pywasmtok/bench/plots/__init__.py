@@ -53,7 +53,7 @@ def of_lines(record: Record, tokenizer: str, rows: Sequence[Row]) -> Iterator[tu
             f"length-{form}",
             Figure(
                 f"{tokenizer}: throughput against length, ids as a {form}",
-                "MB/s of CPU time on one core, text that was not seen before",
+                "MB/s of wall time on one core, text that was not seen before",
                 panels,
                 "MB/s",
                 across="bytes of a text",

@@ -30,7 +30,11 @@ def prepare_texts(setup: Setup, folder: Path, progress: Progress) -> Setup:
     for corpus in setup.plan.corpora:
         progress(f"text: {corpus}")
         ready[corpus] = folder / f"{corpus}.txt"
-        texts.write(corpus, setup.plan.seed, setup.plan.text_bytes, ready[corpus])
+        given = setup.texts.get(corpus)
+        if given is None:
+            texts.write(corpus, setup.plan.seed, setup.plan.text_bytes, ready[corpus])
+        else:
+            texts.gather(given, setup.plan.text_bytes, ready[corpus])
     return replace(setup, texts=ready)
 
 

@@ -27,7 +27,7 @@ class Setup:
     builds: tuple[str, ...] = ("portable",)
     only: tuple[str, ...] = ()
     texts: Mapping[str, Path] = field(default_factory=dict)
-    """By corpus: a file of text that is ready."""
+    """By corpus: text that is ready; in the beginning, the user's."""
     templates: tuple[Path, ...] = ()
     """Chat templates of the user's."""
 
