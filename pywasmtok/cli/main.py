@@ -14,6 +14,7 @@ from .. import __version__
 from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
 from ..loading.writers import FORMATS, convert_tokenizer
+from ..tokenizer.encoding import Encoding
 from ..tokenizer.special.tokens import ROLES
 from .common import (
     DEMO,
@@ -163,13 +164,22 @@ def _encode(options: argparse.Namespace) -> int:
         if options.json:
             return print_json(answer)
         print("ids:    ", " ".join(map(str, encoding.ids)))
-        print("tokens: ", " ".join(map(_quoted, encoding.tokens)))
+        print("pieces: ", " ".join(map(_quoted, _pieces(text, options.pair, encoding))))
         if options.offsets:
             print("offsets:", " ".join(f"{start}-{end}" for start, end in encoding.offsets))
         build = f" ({backend.build})" if encoding.served_by == "core" else ""
         why = f", because of {backend.reason}" if backend.reason else ""
         print(f"backend:  {encoding.served_by}{build}{why}")
     return 0
+
+
+def _pieces(text: str, pair: str | None, encoding: Encoding) -> list[str]:
+    """What part of the text each id stands for, or the token's name where that is none. Ids that
+    share a character have all of it."""
+    if pair is not None:
+        return encoding.tokens
+    found = zip(encoding.offsets, encoding.tokens, strict=True)
+    return [text[start:end] or token for (start, end), token in found]
 
 
 def _special(given: str) -> str | set[str]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,15 +40,22 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_encode_shows_ids_tokens_and_who_answered() -> None:
-    done = run("encode", "Hello world")
+def test_encode_shows_ids_pieces_and_who_answered(file: str) -> None:
+    text = "Hello world, Привет 世界"
+    done = run("encode", text)
     assert done.returncode == 0, done.stderr
-    ids, tokens, backend = done.stdout.decode().splitlines()
-    expected = pywasmtok.create_tokenizer("builtin:demo").encode("Hello world")
+    ids, pieces, backend = done.stdout.decode().splitlines()
+    expected = pywasmtok.create_tokenizer("builtin:demo").encode(text)
     assert ids.split()[1:] == [str(number) for number in expected]
-    assert tokens.startswith("tokens:")
-    assert all(json.dumps(token, ensure_ascii=False) in tokens for token in expected.tokens)
+    assert pieces.startswith("pieces:")
+    shown = [json.loads(piece) for piece in re.findall(r'"[^"]*"', pieces)]
+    assert shown == [text[start:end] for start, end in expected.offsets]
+    assert shown[0] == "Hello"
+    assert {"世", "界"} <= set(shown)
     assert backend.split()[:2] == ["backend:", "core"]
+    # What is added has no part of the text, and what comes of a pair is shown by its tokens.
+    assert '"<s>"' in run("encode", "a", "-t", file).stdout.decode()
+    assert '"a" "b"' in run("encode", "a", "--pair", "b", "--no-special").stdout.decode()
 
 
 def test_names_of_special_tokens(file: str) -> None:
