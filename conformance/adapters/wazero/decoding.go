@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/base64"
 
-	"pywasmtok.example/adapter/pywasmtok"
+	"pywasmtok.example/pywasmtok"
 )
 
 func (s *server) decode(r *request) (object, error) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"pywasmtok.example/adapter/pywasmtok"
+	"pywasmtok.example/pywasmtok"
 )
 
 func (s *server) encode(r *request) (object, error) {

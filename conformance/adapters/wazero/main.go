@@ -14,7 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"pywasmtok.example/adapter/pywasmtok"
+	"pywasmtok.example/pywasmtok"
 )
 
 type loaded struct {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"pywasmtok.example/adapter/pywasmtok"
+	"pywasmtok.example/pywasmtok"
 )
 
 type object = map[string]any

@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/json"
 
-	"pywasmtok.example/adapter/pywasmtok"
+	"pywasmtok.example/pywasmtok"
 )
 
 func (s *server) streamOpen(r *request) (object, error) {
