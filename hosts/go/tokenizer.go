@@ -1,81 +1,67 @@
 package pywasmtok
 
-import (
-	"context"
-	"encoding/json"
-	"errors"
+import "encoding/json"
 
-	"github.com/tetratelabs/wazero/api"
-)
-
-// Tokenizer is one instance with one file in it.
+// Tokenizer is one file in one instance. It serves one goroutine at a time.
 type Tokenizer struct {
-	ctx             context.Context
-	module          api.Module
-	functions       map[string]api.Function
-	session, handle uint32
+	*guest
+	handle uint32
+	info   Info
 }
 
-func (t *Tokenizer) Close() error { return t.module.Close(t.ctx) }
+// Info describes a tokenizer.
+type Info struct {
+	Format string `json:"format"`
+	// VocabSize counts added tokens too.
+	VocabSize uint32 `json:"vocab_size_with_added"`
+	Roles     []Role `json:"roles"`
+	// JSON is everything that the core says, as docs/abi.md describes it.
+	JSON json.RawMessage `json:"-"`
+}
 
-func (t *Tokenizer) load(file, options []byte) error {
-	version, err := t.call("pwt_abi_version")
-	if err == nil && version != AbiVersion {
-		err = errors.New("the core has another ABI than it says")
+// Role is a token with a part to play, such as "unk".
+type Role struct {
+	Name, Token string
+	ID          uint32
+}
+
+// UnmarshalJSON reads a list of three.
+func (r *Role) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&r.Name, &r.Token, &r.ID})
+}
+
+func (t *Tokenizer) load(files [][]byte, options []byte) error {
+	size := 0
+	for _, file := range files {
+		size += len(file)
 	}
+	err := t.put(append(files, options)...)
 	if err == nil {
-		err = t.open()
-	}
-	if err == nil {
-		err = t.put(file, options)
-	}
-	if err != nil {
-		return err
-	}
-	if len(options) > 0 {
-		t.handle, err = t.call("pwt_load_with", t.session, uint32(len(file)), uint32(len(options)))
-	} else {
-		t.handle, err = t.call("pwt_load", t.session, uint32(len(file)))
+		t.handle, err = t.call("pwt_load_with", t.session, uint32(size), uint32(len(options)))
 	}
 	if err == nil && t.handle == 0 {
 		err = t.reported()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		// The file stays in the buffer of its session: a new one begins small.
+		err = t.open()
 	}
-	// The file stays in the buffer of its session: a new one begins small.
-	return t.open()
-}
-
-func (t *Tokenizer) open() (err error) {
-	if t.session != 0 {
-		if _, err = t.call("pwt_session_free", t.session); err != nil {
-			return err
-		}
+	if err == nil {
+		err = t.json(&t.info.JSON, "pwt_info", t.session, t.handle)
 	}
-	t.session, err = t.call("pwt_session_new")
-	if err == nil && t.session == 0 {
-		err = &Error{Kind: "out_of_memory", Message: "no session is left", Offset: -1}
+	if err == nil {
+		err = json.Unmarshal(t.info.JSON, &t.info)
 	}
 	return err
 }
 
-// Info is a part of what pwt_info says; the rest is in docs/abi.md.
-type Info struct {
-	Format    string   `json:"format"`
-	VocabSize uint32   `json:"vocab_size_with_added"`
-	Roles     [][3]any `json:"roles"`
-}
+// Close gives the memory of the tokenizer back.
+func (t *Tokenizer) Close() error { return t.close() }
 
-func (t *Tokenizer) Info() (info Info, err error) {
-	length, err := t.count("pwt_info")
-	if err == nil {
-		err = json.Unmarshal(t.bytes(FieldTextPtr, length), &info)
-	}
-	return info, err
-}
+// Info describes the tokenizer.
+func (t *Tokenizer) Info() Info { return t.info }
 
-// TokenToID answers false for a token that there is not.
+// TokenToID gives false for a token that does not exist.
 func (t *Tokenizer) TokenToID(token string) (uint32, bool, error) {
 	data, err := text(token)
 	if err == nil {
@@ -87,21 +73,27 @@ func (t *Tokenizer) TokenToID(token string) (uint32, bool, error) {
 	return t.found("pwt_token_to_id", uint32(len(data)))
 }
 
+// IDToToken gives false for an id that does not exist.
 func (t *Tokenizer) IDToToken(id uint32) (string, bool, error) {
 	length, known, err := t.found("pwt_id_to_token", id)
 	if err != nil || !known {
 		return "", false, err
 	}
-	return string(t.bytes(FieldTextPtr, length)), true, nil
+	return string(t.bytes(fieldTextPtr, length)), true, nil
 }
 
 func (t *Tokenizer) found(function string, argument uint32) (uint32, bool, error) {
 	answer, err := t.call(function, t.session, t.handle, argument)
 	if err == nil && int32(answer) < 0 {
-		if t.field(FieldStatus) != 0 {
+		if t.field(fieldStatus) != 0 {
 			err = t.reported()
 		}
 		return 0, false, err
 	}
 	return answer, true, err
+}
+
+// count calls a function of the tokenizer that answers a number.
+func (t *Tokenizer) count(name string, arguments ...uint32) (uint32, error) {
+	return t.number(name, append([]uint32{t.session, t.handle}, arguments...)...)
 }

@@ -121,17 +121,16 @@ def go(table: Table) -> str:
     named = list(_all(table))
     width = max(len(_camel(name)) for name, _ in named)
     lines = [f"// {WRITTEN_BY}", "", "package pywasmtok", "", "const ("]
-    lines += [f"\t{_camel(name):{width}} = {value}" for name, value in named]
-    lines += [
-        ")",
-        "",
-        "// ErrorKinds names the numbers of errors.\nvar ErrorKinds = map[uint32]string{",
-    ]
-    kinds = table["error_kinds"].items()
+    lines += [f"\t{_lower(_camel(name)):{width}} = {value}" for name, value in named]
+    kinds = [(f"Kind{_camel(name)}", name, value) for name, (value, _) in table["error_kinds"].items()]
+    width = max(len(constant) for constant, _, _ in kinds)
+    lines += [")", "", "// What an error may be; docs/abi.md says what each means.", "const ("]
+    lines += [f'\t{constant:{width}} Kind = "{name}"' for constant, name, _ in kinds]
+    lines += [")", "", "var errorKinds = map[uint32]Kind{"]
     # gofmt lines the values up behind the longest key.
-    wide = max(len(str(value)) for _, (value, _) in kinds)
-    for name, (value, _) in kinds:
-        lines.append(f'\t{value}:{" " * (wide - len(str(value)))} "{name}",')
+    wide = max(len(str(value)) for _, _, value in kinds)
+    for constant, _, value in kinds:
+        lines.append(f'\t{value}:{" " * (wide - len(str(value)))} {constant},')
     return "\n".join([*lines, "}", ""])
 
 
@@ -152,6 +151,10 @@ def _all(table: Table) -> Iterator[tuple[str, int]]:
 
 def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.lower().split("_"))
+
+
+def _lower(name: str) -> str:
+    return name[0].lower() + name[1:]
 
 
 def markdown(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
