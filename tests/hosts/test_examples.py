@@ -47,3 +47,17 @@ def test_go(tmp_path: Path) -> None:
     said = re.findall(r"fmt\.Println\(.*\) // (.*)", code)
     assert said
     assert run("go", "run", ".", cwd=tmp_path) == said
+
+
+@pytest.mark.skipif(
+    not (ROOT / "hosts" / "java" / "target" / "lib").is_dir(),
+    reason="needs what `mvn package` makes in hosts/java",
+)
+def test_java(tmp_path: Path) -> None:
+    code = example("java", "java")
+    beside(tmp_path, "baseline.wasm").joinpath("Example.java").write_text(code, encoding="utf-8")
+    target = ROOT / "hosts" / "java" / "target"
+    path = f"{target}/classes:{target}/lib/*"
+    said = re.findall(r"System\.out\.println\(.*\); // (.*)", code)
+    assert said
+    assert run("java", "-cp", path, "Example.java", cwd=tmp_path) == said

@@ -25,6 +25,7 @@ ADAPTERS = ROOT / "conformance/adapters"
 JAVASCRIPT = ADAPTERS / "js/abi.mjs"
 GO = HOSTS / "go/abi.go"
 JAVA = HOSTS / "java/src/main/java/pywasmtok/Abi.java"
+JAVA_KINDS = JAVA.with_name("Kind.java")
 TEMPLATE_TABLE = ROOT / "wasm-core/template/abi.toml"
 TEMPLATE_RUST = ROOT / "wasm-core/template/src/abi/constants.rs"
 TEMPLATE_PYTHON = ROOT / "pywasmtok/_host/template/abi.py"
@@ -138,10 +139,22 @@ def java(table: Table) -> str:
     lines = ["package pywasmtok;", "", "import java.util.Map;", "", f"/** {WRITTEN_BY} */"]
     lines += ["final class Abi {", "    private Abi() {}", ""]
     lines += [f"    static final int {name} = {value};" for name, value in _all(table)]
-    lines += ["", "    static final Map<Integer, String> ERROR_KINDS = Map.ofEntries("]
+    lines += ["", "    static final Map<Integer, Kind> ERROR_KINDS = Map.ofEntries("]
     kinds = table["error_kinds"].items()
-    entries = [f'            Map.entry({value}, "{name}")' for name, (value, _) in kinds]
+    entries = [f"            Map.entry({value}, Kind.{name.upper()})" for name, (value, _) in kinds]
     return "\n".join([*lines, ",\n".join(entries) + ");", "}", ""])
+
+
+def java_kinds(table: Table) -> str:
+    own = {
+        "host": "a module that this host cannot work with",
+        "trap": "a call that ended in a trap: its tokenizer is lost",
+    }
+    kinds = {name: text for name, (_, text) in table["error_kinds"].items()} | own
+    lines = ["package pywasmtok;", "", "/** What an error may be. Written by tools/build/abi_constants.py. */"]
+    lines += ["public enum Kind {"]
+    entries = [f"    /** {_sentence(text)} */\n    {name.upper()}" for name, text in kinds.items()]
+    return "\n".join([*lines, ",\n".join(entries), "}", ""])
 
 
 def _all(table: Table) -> Iterator[tuple[str, int]]:
@@ -151,6 +164,10 @@ def _all(table: Table) -> Iterator[tuple[str, int]]:
 
 def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.lower().split("_"))
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
 
 
 def _lower(name: str) -> str:
@@ -211,6 +228,7 @@ def outputs() -> dict[Path, str]:
         JAVASCRIPT: javascript(table),
         GO: go(table),
         JAVA: java(table),
+        JAVA_KINDS: java_kinds(table),
         TEMPLATE_RUST: template_constants.rust(template),
         TEMPLATE_PYTHON: template_constants.python(template),
         TEMPLATE_JAVASCRIPT: template_constants.javascript(template),

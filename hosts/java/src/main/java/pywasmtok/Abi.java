@@ -75,21 +75,21 @@ final class Abi {
     static final int ANSWER_FAILED = -1;
     static final int ANSWER_BAD_SESSION = -2;
 
-    static final Map<Integer, String> ERROR_KINDS = Map.ofEntries(
-            Map.entry(1, "empty_file"),
-            Map.entry(2, "git_lfs_pointer"),
-            Map.entry(3, "compressed"),
-            Map.entry(4, "not_a_tokenizer"),
-            Map.entry(5, "unknown_format"),
-            Map.entry(6, "invalid_file"),
-            Map.entry(7, "unsupported"),
-            Map.entry(8, "limit_exceeded"),
-            Map.entry(9, "invalid_text"),
-            Map.entry(10, "invalid_token"),
-            Map.entry(11, "bad_argument"),
-            Map.entry(12, "out_of_memory"),
-            Map.entry(13, "internal"),
-            Map.entry(14, "ambiguous_pattern"),
-            Map.entry(15, "no_tokenizer_in_file"),
-            Map.entry(16, "special_token_in_text"));
+    static final Map<Integer, Kind> ERROR_KINDS = Map.ofEntries(
+            Map.entry(1, Kind.EMPTY_FILE),
+            Map.entry(2, Kind.GIT_LFS_POINTER),
+            Map.entry(3, Kind.COMPRESSED),
+            Map.entry(4, Kind.NOT_A_TOKENIZER),
+            Map.entry(5, Kind.UNKNOWN_FORMAT),
+            Map.entry(6, Kind.INVALID_FILE),
+            Map.entry(7, Kind.UNSUPPORTED),
+            Map.entry(8, Kind.LIMIT_EXCEEDED),
+            Map.entry(9, Kind.INVALID_TEXT),
+            Map.entry(10, Kind.INVALID_TOKEN),
+            Map.entry(11, Kind.BAD_ARGUMENT),
+            Map.entry(12, Kind.OUT_OF_MEMORY),
+            Map.entry(13, Kind.INTERNAL),
+            Map.entry(14, Kind.AMBIGUOUS_PATTERN),
+            Map.entry(15, Kind.NO_TOKENIZER_IN_FILE),
+            Map.entry(16, Kind.SPECIAL_TOKEN_IN_TEXT));
 }

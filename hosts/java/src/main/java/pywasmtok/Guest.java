@@ -3,6 +3,9 @@ package pywasmtok;
 import com.dylibso.chicory.runtime.ExportFunction;
 import com.dylibso.chicory.runtime.Instance;
 import com.dylibso.chicory.runtime.Memory;
+import com.dylibso.chicory.wasm.ChicoryException;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.CharBuffer;
@@ -17,12 +20,14 @@ final class Guest {
     private final Memory memory;
     private final Map<String, ExportFunction> functions = new HashMap<>();
     private int session;
+    /** The trap that ended the instance. */
+    private TokenizerException lost;
 
     Guest(Instance instance) {
         this.instance = instance;
         memory = instance.memory();
         if (call("pwt_abi_version") != Abi.ABI_VERSION) {
-            throw new TokenizerException("host", "the core has another ABI than it says");
+            throw new TokenizerException(Kind.HOST, "the core has another ABI than it says");
         }
         open();
     }
@@ -34,7 +39,7 @@ final class Guest {
         }
         session = call("pwt_session_new");
         if (session == 0) {
-            throw new TokenizerException("out_of_memory", "no session is left");
+            throw new TokenizerException(Kind.OUT_OF_MEMORY, "no session is left");
         }
     }
 
@@ -43,8 +48,16 @@ final class Guest {
         for (int n = 0; n < wide.length; n++) {
             wide[n] = Integer.toUnsignedLong(arguments[n]);
         }
-        long[] answer = functions.computeIfAbsent(name, instance::export).apply(wide);
-        return answer == null || answer.length == 0 ? 0 : (int) answer[0];
+        if (lost != null) {
+            throw lost;
+        }
+        try {
+            long[] answer = functions.computeIfAbsent(name, instance::export).apply(wide);
+            return answer == null || answer.length == 0 ? 0 : (int) answer[0];
+        } catch (ChicoryException | StackOverflowError | OutOfMemoryError error) {
+            lost = new TokenizerException(Kind.TRAP, "the call ended in a trap: the tokenizer is lost", error);
+            throw lost;
+        }
     }
 
     /** Calls with the session in front; what the function answers. */
@@ -74,7 +87,7 @@ final class Guest {
             size += part.length;
         }
         if (size > Integer.MAX_VALUE) {
-            throw new TokenizerException("limit_exceeded", "an input of 2 GiB or more");
+            throw new TokenizerException(Kind.LIMIT_EXCEEDED, "an input of 2 GiB or more");
         }
         if (Integer.compareUnsigned((int) size, field(Abi.FIELD_INPUT_CAP)) > 0
                 && ask("pwt_input", (int) size) == 0) {
@@ -102,14 +115,17 @@ final class Guest {
         return new String(bytes(Abi.FIELD_TEXT_PTR, length), StandardCharsets.UTF_8);
     }
 
+    JsonObject json(int length) {
+        return JsonParser.parseString(text(length)).getAsJsonObject();
+    }
+
     byte[] state() {
         return bytes(Abi.FIELD_STATE_PTR, field(Abi.FIELD_STATE_LEN));
     }
 
     TokenizerException reported() {
-        String kind = Abi.ERROR_KINDS.getOrDefault(field(Abi.FIELD_STATUS), "internal");
         return new TokenizerException(
-                kind,
+                Abi.ERROR_KINDS.getOrDefault(field(Abi.FIELD_STATUS), Kind.INTERNAL),
                 said(Abi.FIELD_MESSAGE_PTR, Abi.FIELD_MESSAGE_LEN),
                 said(Abi.FIELD_PATH_PTR, Abi.FIELD_PATH_LEN),
                 said(Abi.FIELD_FEATURE_PTR, Abi.FIELD_FEATURE_LEN));
@@ -127,7 +143,7 @@ final class Guest {
             made.get(data);
             return data;
         } catch (CharacterCodingException error) {
-            throw new TokenizerException("invalid_text", "the text has half a surrogate pair");
+            throw new TokenizerException(Kind.INVALID_TEXT, "the text has half a surrogate pair");
         }
     }
 

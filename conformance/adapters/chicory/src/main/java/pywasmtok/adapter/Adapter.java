@@ -1,7 +1,7 @@
-package pywasmtok;
+package pywasmtok.adapter;
 
-import static pywasmtok.Requests.GSON;
-import static pywasmtok.Requests.one;
+import static pywasmtok.adapter.Requests.GSON;
+import static pywasmtok.adapter.Requests.one;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
@@ -15,25 +15,29 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import pywasmtok.Core;
+import pywasmtok.Kind;
+import pywasmtok.TokenizerException;
 
 /** The adapter of the conformance suite: requests on standard input, answers on standard output. */
 public final class Adapter {
-    private static final Map<String, String> CODES = Map.of(
-            "unsupported", "unsupported",
-            "limit_exceeded", "limit_exceeded",
-            "out_of_memory", "limit_exceeded",
-            "invalid_text", "invalid_text",
-            "special_token_in_text", "invalid_text",
-            "invalid_token", "invalid_token",
-            "bad_argument", "bad_request",
-            "internal", "internal",
-            "host", "internal");
+    /** The codes of errors that are not `invalid_model`. */
+    private static final Map<Kind, String> CODES = Map.ofEntries(
+            Map.entry(Kind.UNSUPPORTED, "unsupported"),
+            Map.entry(Kind.LIMIT_EXCEEDED, "limit_exceeded"),
+            Map.entry(Kind.OUT_OF_MEMORY, "limit_exceeded"),
+            Map.entry(Kind.INVALID_TEXT, "invalid_text"),
+            Map.entry(Kind.SPECIAL_TOKEN_IN_TEXT, "invalid_text"),
+            Map.entry(Kind.INVALID_TOKEN, "invalid_token"),
+            Map.entry(Kind.BAD_ARGUMENT, "bad_request"),
+            Map.entry(Kind.INTERNAL, "internal"),
+            Map.entry(Kind.HOST, "internal"),
+            Map.entry(Kind.TRAP, "internal"));
 
     private final JsonObject about = new JsonObject();
-    private final Map<String, Operation> operations = new LinkedHashMap<>();
+    private final Operations operations;
 
     private Adapter(byte[] wasm) throws NoSuchAlgorithmException {
         Core core = new Core(wasm);
@@ -44,11 +48,7 @@ public final class Adapter {
         about.addProperty("variant", "baseline");
         byte[] digest = MessageDigest.getInstance("SHA-256").digest(wasm);
         about.addProperty("core_sha256", HexFormat.of().formatHex(digest));
-        Objects objects = new Objects();
-        new Loading(core, objects, operations);
-        new Encoding(objects, operations);
-        new Decoding(objects, operations);
-        new Running(objects, operations);
+        operations = new Operations(core);
     }
 
     public static void main(String[] arguments) throws IOException, NoSuchAlgorithmException {
@@ -70,12 +70,12 @@ public final class Adapter {
         try {
             answer = done(request);
             answer.addProperty("ok", true);
-        } catch (BadRequest error) {
-            answer = failed("bad_request", error.getMessage(), "");
+        } catch (Requests.Bad error) {
+            answer = failed(error.code, error.getMessage(), "");
         } catch (TokenizerException error) {
             String code = CODES.getOrDefault(error.kind, "invalid_model");
             answer = failed(code, error.getMessage(), error.feature);
-        } catch (RuntimeException | IOException | StackOverflowError error) {
+        } catch (RuntimeException | IOException error) {
             answer = failed("internal", error.toString(), "");
         }
         answer.add("seq", request.get("seq"));
@@ -87,17 +87,13 @@ public final class Adapter {
         if (name.equals("hello")) {
             return hello();
         }
-        Operation operation = operations.get(name);
-        if (operation == null) {
-            throw new BadRequest("no operation " + name);
-        }
-        return operation.done(request);
+        return operations.done(name, request);
     }
 
     private JsonObject hello() {
         JsonObject answer = one("implementation", about);
         answer.addProperty("protocol", 1);
-        answer.add("ops", GSON.toJsonTree(operations.keySet()));
+        answer.add("ops", GSON.toJsonTree(operations.names()));
         answer.add("formats", GSON.toJsonTree(List.of(
                 "tokenizer.json", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv", "vocab+merges")));
         answer.add("features", GSON.toJsonTree(List.of(
