@@ -32,6 +32,18 @@ def run(*command: str, cwd: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_javascript(tmp_path: Path) -> None:
+    code = example("js", "js")
+    shutil.copy(CORES / "template.wasm", beside(tmp_path, "portable.wasm"))
+    (tmp_path / "example.mjs").write_text(code, encoding="utf-8")
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "pywasmtok").symlink_to(ROOT / "hosts" / "js")
+    said = re.findall(r"console\.log\(.*\); // (.*)", code)
+    assert len(said) == 2
+    assert run("node", "example.mjs", cwd=tmp_path) == said
+
+
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
 def test_go(tmp_path: Path) -> None:
     host = ROOT / "hosts" / "go"

@@ -21,15 +21,14 @@ RUST = ROOT / "wasm-core/abi/src/constants.rs"
 PYTHON = ROOT / "pywasmtok/_host/wasm/abi.py"
 DOCS = ROOT / "docs/abi.md"
 HOSTS = ROOT / "hosts"
-ADAPTERS = ROOT / "conformance/adapters"
-JAVASCRIPT = ADAPTERS / "js/abi.mjs"
+JAVASCRIPT = HOSTS / "js/abi.mjs"
 GO = HOSTS / "go/abi.go"
 JAVA = HOSTS / "java/src/main/java/pywasmtok/Abi.java"
 JAVA_KINDS = JAVA.with_name("Kind.java")
 TEMPLATE_TABLE = ROOT / "wasm-core/template/abi.toml"
 TEMPLATE_RUST = ROOT / "wasm-core/template/src/abi/constants.rs"
 TEMPLATE_PYTHON = ROOT / "pywasmtok/_host/template/abi.py"
-TEMPLATE_JAVASCRIPT = ADAPTERS / "js/template_abi.mjs"
+TEMPLATE_JAVASCRIPT = HOSTS / "js/template_abi.mjs"
 
 Table = dict[str, Any]
 LIMITS = ("input_padding", "max_sessions", "max_tokenizers", "max_panic_text")

@@ -31,6 +31,7 @@ const server = createServer((request, response) => {
   const path = url.pathname === "/file" ? url.searchParams.get("path")
     : name.endsWith(".wasm") ? join(folder, name)
     : name.startsWith("page") ? join(here, name)
+    : name.startsWith("hosts/") ? join(here, "../../..", name)
     : join(here, "../js", name);
   const headers = { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream" };
   try {

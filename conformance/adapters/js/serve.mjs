@@ -1,6 +1,6 @@
-// Requests of the suite, answered by host.mjs; the same for Node and for browsers.
+// Requests of the suite, answered by hosts/js; the same for Node and for browsers.
 
-import { TokenizerError } from "./host.mjs";
+import { TokenizerError } from "../../../hosts/js/index.mjs";
 
 const CODES = {
   unsupported: "unsupported",
