@@ -39,7 +39,7 @@ export class Renderer {
   render(template, request, { continues = false, generation = false, origins = false, now = new Date(), limits } = {}) {
     const header = { ...LIMITS, ...limits };
     return this.#guarded((guest) => {
-      const handle = guest.compiled(utf8(template), header, origins ? abi.FLAG_TRACED : 0);
+      const handle = guest.compiled(utf8(template), header);
       const field = continues ? utf8(continues === true ? "content" : continues) : new Uint8Array();
       const content = utf8(typeof request === "string" ? request : JSON.stringify(request));
       const flags = abi.FLAG_CLOCK | (continues ? abi.FLAG_CONTINUES : 0)
@@ -95,12 +95,12 @@ class Guest {
       throw new TokenizerError("host", "this renderer has another ABI than this host");
   }
 
-  compiled(source, header, dialect) {
-    const key = [decoder.decode(source), dialect, ...Object.values(header)].join("\0");
+  compiled(source, header) {
+    const key = [decoder.decode(source), ...Object.values(header)].join("\0");
     const known = this.#templates.get(key);
     if (known) return known;
     if (this.#templates.size >= KEPT) this.#forget();
-    this.put({ ...header, flags: abi.FLAG_STRICT | dialect }, new Uint8Array(), source);
+    this.put({ ...header, flags: abi.FLAG_STRICT }, new Uint8Array(), source);
     const handle = this.#exports.tpl_compile(this.#room) >>> 0;
     if (!handle) throw this.#error();
     this.#templates.set(key, handle);

@@ -1,25 +1,30 @@
-// A tokenizer: what docs/abi.md calls so, in one instance. Its methods come area by area.
+// A tokenizer: one file, for one thread. Its methods come area by area.
 
 import { decoding } from "./decoding.mjs";
 import { encoding } from "./encoding.mjs";
-import { running } from "./running.mjs";
+import { streaming } from "./streaming.mjs";
 import { utf8 } from "./wire.mjs";
 
 export class Tokenizer {
+  #info;
+
   constructor(instance, handle) {
     this.instance = instance;
     this.handle = handle;
   }
 
+  /** Gives its memory back. */
   free() {
     this.instance.free(this.handle);
   }
 
+  /** What docs/abi.md says of `pwt_info`. */
   info() {
-    return JSON.parse(this.instance.text(this.count("pwt_info")));
+    this.#info ??= JSON.parse(this.instance.text(this.count("pwt_info")));
+    return this.#info;
   }
 
-  /** Null for a token that there is not. */
+  /** Null for a token that does not exist. */
   tokenToId(token) {
     const data = utf8(token);
     this.instance.put(data);
@@ -45,4 +50,4 @@ export class Tokenizer {
   }
 }
 
-Object.assign(Tokenizer.prototype, encoding, decoding, running);
+Object.assign(Tokenizer.prototype, encoding, decoding, streaming);

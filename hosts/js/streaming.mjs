@@ -4,19 +4,21 @@ import * as abi from "./abi.mjs";
 import { decodeFlags } from "./decoding.mjs";
 import { asBytes, json } from "./wire.mjs";
 
-export const running = {
+export const streaming = {
   /** Text of ids that come one by one, behind those of a prompt. */
   stream(prompt = [], options = {}) {
+    const flags = decodeFlags(this, options);
     this.instance.put(asBytes(prompt));
-    this.count("pwt_stream_new", prompt.length, decodeFlags(options));
+    this.count("pwt_stream_new", prompt.length, flags);
     return new Stream(this, this.instance.state());
   },
 
   /** A stream that ends at a stop; `config` as in docs/abi.md. */
   stop(config, prompt = [], options = {}) {
+    const flags = decodeFlags(this, options);
     const said = json(config);
     this.instance.put(asBytes(prompt), said);
-    this.count("pwt_stop_new", prompt.length, said.length, decodeFlags(options));
+    this.count("pwt_stop_new", prompt.length, said.length, flags);
     return new Stop(this, config, this.instance.state());
   },
 };
