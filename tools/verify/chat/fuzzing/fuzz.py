@@ -13,10 +13,11 @@ from typing import Any
 
 from pywasmtok.chat.contract import Renderer, RenderRequest
 
-from . import corpus, grammar, pieces
-from .outcomes import Case, compare, observe, stable
-from .reference import Reference
-from .report import Difference, difference
+from .. import corpus
+from ..outcomes import Case, compare, observe, stable
+from ..reference import Reference
+from ..report import Difference, difference
+from . import grammar, pieces
 from .shrink import shrink
 
 Make = Callable[[random.Random], str]

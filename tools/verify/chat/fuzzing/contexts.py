@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pywasmtok.chat.contract import RenderRequest
 
-from .corpus import NOW, special_tokens
+from ..corpus import NOW, special_tokens
 
 WORDS = [
     "",

@@ -1,7 +1,7 @@
 """Renders hostile cases in a process that may die of it; one line of JSON for each answer.
 
-    python -m tools.verify.chat.child --renderer sandbox --stack 128 --start 0
-    python -m tools.verify.chat.child --renderer sandbox --mutants 1000 --seed 3
+    python -m tools.verify.chat.attacks.child --renderer sandbox --stack 128 --start 0
+    python -m tools.verify.chat.attacks.child --renderer sandbox --mutants 1000 --seed 3
 
 `ordeal` starts it and reads what it says. The line before a case says which one begins, so that a
 death has a name.
@@ -22,10 +22,10 @@ from typing import Any
 
 from pywasmtok.chat.contract import Renderer, RenderRequest, TemplateLimits
 
-from . import fuzz, pieces
+from ..fuzzing import fuzz, pieces
+from ..outcomes import Case, Outcome, observe
+from ..renderers import RENDERERS, open_renderer
 from .hostile import cases
-from .outcomes import Case, Outcome, observe
-from .renderers import RENDERERS, open_renderer
 
 PLAIN = (
     "{% for m in messages %}<{{ m.role|upper }}>{{ m['content'] }}{{ loop.last }}\n{% endfor %}x"
@@ -74,7 +74,7 @@ def _cases(renderer: Renderer, limits: TemplateLimits, start: int) -> None:
 
 def _mutants(renderer: Renderer, limits: TemplateLimits, number: int, seed: int) -> None:
     """Only what is wrong is told: a defect, a late answer, a wrong next render."""
-    from .contexts import drawn
+    from ..fuzzing.contexts import drawn
 
     dice = random.Random(seed)
     requests = drawn(100, seed)

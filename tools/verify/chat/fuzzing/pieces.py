@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from . import corpus
+from .. import corpus
 
 _PIECE = re.compile(
     r"""\{%[-+]? | [-+]?%\} | \{\{[-+]? | [-]?\}\} | \{\# | \#\}

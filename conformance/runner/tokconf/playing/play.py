@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..suite import Case
 from . import invariants
 from .inputs import unfold
 from .judge import (
@@ -18,7 +19,6 @@ from .judge import (
 )
 from .process import AdapterFailureError, AdapterProcess
 from .protocol import check
-from .suite import Case
 
 Message = dict[str, Any]
 

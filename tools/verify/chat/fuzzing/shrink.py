@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from .outcomes import Case
+from ..outcomes import Case
 from .pieces import split, tags
 
 OPTIONAL = ("tools", "documents", "arguments", "special_tokens", "add_generation_prompt")

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from typing import IO, Any
 
-from .suite import Adapter
+from ..suite import Adapter
 
 LONGEST_LINE = 64 * 1024 * 1024
 STDERR_LINES = 20

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..corpus import ROOT
 from . import hostile as attacks
-from .corpus import ROOT
 
 SILENCE = 60.0
 """Seconds after which a child that says nothing is taken for hung."""
@@ -37,7 +37,7 @@ class Answer:
 def start(renderer: str, *options: str) -> subprocess.Popen[str]:
     paths = [str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     return subprocess.Popen(
-        [sys.executable, "-m", "tools.verify.chat.child", "--renderer", renderer, *options],
+        [sys.executable, "-m", "tools.verify.chat.attacks.child", "--renderer", renderer, *options],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         stdout=subprocess.PIPE,

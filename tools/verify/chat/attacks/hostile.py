@@ -14,7 +14,7 @@ from typing import Any
 
 from pywasmtok.chat.contract import RenderRequest
 
-from .corpus import NOW, PLAIN_CHAT
+from ..corpus import NOW, PLAIN_CHAT
 
 SET = '{% set ns=namespace(x="aaaaaaaaaa",l=[]) %}'
 BIG = "b" * 50_000
