@@ -182,7 +182,7 @@ def test_the_glossary_names_what_exists() -> None:
 
 def test_the_folders_that_the_architecture_names_exist() -> None:
     page = read("docs/architecture.md")
-    named = re.findall(r"`((?:pywasmtok|wasm-core|conformance|tools)/[\w./-]*)`", page)
+    named = re.findall(r"`((?:pywasmtok|wasm-core|conformance|hosts|tools)/[\w./-]*)`", page)
     assert len(named) > 20
     assert [file for file in named if not (ROOT / file).exists()] == []
 

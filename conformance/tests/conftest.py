@@ -13,7 +13,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "runner"))
 
-from tokconf.protocol import features  # noqa: E402
+from tokconf.playing.protocol import features  # noqa: E402
 from tokconf.suite import Suite  # noqa: E402
 
 Cases = list[dict[str, Any]]

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-JAVASCRIPT = ROOT / "adapters" / "js"
 
 
 def block(language: str, text: str = README) -> str:
@@ -47,24 +43,6 @@ def test_the_worked_adapter_works(tmp_path: Path) -> None:
     assert counted["encode"]["pass"] > 100
     assert counted["decode"]["pass"] > 20
     assert not any("fail" in counts for counts in counted.values())
-
-
-@pytest.mark.skipif(
-    shutil.which("node") is None or not (ROOT.parent / "pywasmtok" / "core").is_dir(),
-    reason="needs Node and the cores of the repository around",
-)
-def test_the_javascript_works(tmp_path: Path) -> None:
-    code = block("js", (JAVASCRIPT / "README.md").read_text(encoding="utf-8"))
-    script = tmp_path / "example.mjs"
-    # The example stands beside the modules that it names.
-    own = re.sub(r'from "\./', f'from "{JAVASCRIPT.as_uri()}/', code)
-    own = own.replace("import.meta.url", json.dumps(f"{JAVASCRIPT.as_uri()}/README.md"))
-    script.write_text(own, encoding="utf-8")
-    done = subprocess.run(["node", str(script)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    said = re.findall(r"console\.log\(.*\); // (.*)", code)
-    assert len(said) == 2
-    assert done.stdout.splitlines() == said
 
 
 def test_every_command_of_the_readme_exists() -> None:

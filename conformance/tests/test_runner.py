@@ -11,8 +11,8 @@ import pytest
 from conftest import CASES, case
 from tokconf import lint
 from tokconf.diff import compare
-from tokconf.inputs import BadInputError, unfold
-from tokconf.judge import byte_to_char, differences, digest
+from tokconf.playing.inputs import BadInputError, unfold
+from tokconf.playing.judge import byte_to_char, differences, digest
 from tokconf.results import Report, line
 from tokconf.run import Settings, run
 from tokconf.suite import Suite, matches

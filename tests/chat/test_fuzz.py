@@ -24,8 +24,8 @@ RENDERS = 40_000 if SLOW else 600
 
 @pytest.mark.parametrize("kind", ["real", "mutant", "fragment", "grammar", "wild"])
 def test_the_sandbox_is_the_reference(kind: str) -> None:
-    from tools.verify.chat.contexts import drawn
-    from tools.verify.chat.fuzz import Fuzzer
+    from tools.verify.chat.fuzzing.contexts import drawn
+    from tools.verify.chat.fuzzing.fuzz import Fuzzer
 
     fuzzer = Fuzzer(SandboxRenderer(), drawn(100, 1), random.Random(kind))
     findings = fuzzer.run([kind], RENDERS, seconds=3600)
@@ -35,7 +35,7 @@ def test_the_sandbox_is_the_reference(kind: str) -> None:
 
 
 def test_conversations_of_hypothesis_through_real_templates() -> None:
-    from tools.verify.chat.contexts import requests
+    from tools.verify.chat.fuzzing.contexts import requests
     from tools.verify.chat.outcomes import Case, observe
     from tools.verify.chat.reference import Reference
     from tools.verify.chat.report import difference

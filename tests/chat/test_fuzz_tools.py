@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pywasmtok._host.wasm.artifacts import read_template
-from tools.verify.chat import ordeal
+from tools.verify.chat.attacks import ordeal
 
 from .environment import needs_chats, needs_reference
 

@@ -12,7 +12,8 @@ import pytest
 
 from pywasmtok.chat.contract import Rendered, RenderRequest, TemplateLimits
 from pywasmtok.errors import TemplateRaised, TemplateRuntimeError, UnsupportedTemplateFeature
-from tools.verify.chat import corpus, hostile, ordeal
+from tools.verify.chat import corpus
+from tools.verify.chat.attacks import hostile, ordeal
 from tools.verify.chat.outcomes import Case
 
 from .environment import needs_chats, needs_reference
@@ -120,8 +121,8 @@ def test_every_kind_of_fault_is_found(verdict: str) -> None:
 
 
 def test_the_fuzzer_finds_a_needle_and_makes_it_small() -> None:
-    from tools.verify.chat.contexts import drawn
-    from tools.verify.chat.fuzz import Fuzzer
+    from tools.verify.chat.fuzzing.contexts import drawn
+    from tools.verify.chat.fuzzing.fuzz import Fuzzer
 
     def needle(source: str, honest: Render, request: RenderRequest) -> Rendered:
         rendered = honest(request)

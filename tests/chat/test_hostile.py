@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tools.verify.chat import ordeal
+from tools.verify.chat.attacks import ordeal
 
 from .environment import needs_chats
 

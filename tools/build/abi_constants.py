@@ -20,10 +20,11 @@ TABLE = ROOT / "wasm-core/abi/abi.toml"
 RUST = ROOT / "wasm-core/abi/src/constants.rs"
 PYTHON = ROOT / "pywasmtok/_host/wasm/abi.py"
 DOCS = ROOT / "docs/abi.md"
-HOSTS = ROOT / "conformance/adapters"
+HOSTS = ROOT / "hosts"
 JAVASCRIPT = HOSTS / "js/abi.mjs"
-GO = HOSTS / "wazero/pywasmtok/abi.go"
-JAVA = HOSTS / "chicory/src/main/java/pywasmtok/Abi.java"
+GO = HOSTS / "go/abi.go"
+JAVA = HOSTS / "java/src/main/java/pywasmtok/Abi.java"
+JAVA_KINDS = JAVA.with_name("Kind.java")
 TEMPLATE_TABLE = ROOT / "wasm-core/template/abi.toml"
 TEMPLATE_RUST = ROOT / "wasm-core/template/src/abi/constants.rs"
 TEMPLATE_PYTHON = ROOT / "pywasmtok/_host/template/abi.py"
@@ -120,17 +121,16 @@ def go(table: Table) -> str:
     named = list(_all(table))
     width = max(len(_camel(name)) for name, _ in named)
     lines = [f"// {WRITTEN_BY}", "", "package pywasmtok", "", "const ("]
-    lines += [f"\t{_camel(name):{width}} = {value}" for name, value in named]
-    lines += [
-        ")",
-        "",
-        "// ErrorKinds names the numbers of errors.\nvar ErrorKinds = map[uint32]string{",
-    ]
-    kinds = table["error_kinds"].items()
+    lines += [f"\t{_lower(_camel(name)):{width}} = {value}" for name, value in named]
+    kinds = [(f"Kind{_camel(name)}", name, value) for name, (value, _) in table["error_kinds"].items()]
+    width = max(len(constant) for constant, _, _ in kinds)
+    lines += [")", "", "// What an error may be; docs/abi.md says what each means.", "const ("]
+    lines += [f'\t{constant:{width}} Kind = "{name}"' for constant, name, _ in kinds]
+    lines += [")", "", "var errorKinds = map[uint32]Kind{"]
     # gofmt lines the values up behind the longest key.
-    wide = max(len(str(value)) for _, (value, _) in kinds)
-    for name, (value, _) in kinds:
-        lines.append(f'\t{value}:{" " * (wide - len(str(value)))} "{name}",')
+    wide = max(len(str(value)) for _, _, value in kinds)
+    for constant, _, value in kinds:
+        lines.append(f'\t{value}:{" " * (wide - len(str(value)))} {constant},')
     return "\n".join([*lines, "}", ""])
 
 
@@ -138,10 +138,22 @@ def java(table: Table) -> str:
     lines = ["package pywasmtok;", "", "import java.util.Map;", "", f"/** {WRITTEN_BY} */"]
     lines += ["final class Abi {", "    private Abi() {}", ""]
     lines += [f"    static final int {name} = {value};" for name, value in _all(table)]
-    lines += ["", "    static final Map<Integer, String> ERROR_KINDS = Map.ofEntries("]
+    lines += ["", "    static final Map<Integer, Kind> ERROR_KINDS = Map.ofEntries("]
     kinds = table["error_kinds"].items()
-    entries = [f'            Map.entry({value}, "{name}")' for name, (value, _) in kinds]
+    entries = [f"            Map.entry({value}, Kind.{name.upper()})" for name, (value, _) in kinds]
     return "\n".join([*lines, ",\n".join(entries) + ");", "}", ""])
+
+
+def java_kinds(table: Table) -> str:
+    own = {
+        "host": "a module that this host cannot work with",
+        "trap": "a call that ended in a trap: its tokenizer is lost",
+    }
+    kinds = {name: text for name, (_, text) in table["error_kinds"].items()} | own
+    lines = ["package pywasmtok;", "", "/** What an error may be. Written by tools/build/abi_constants.py. */"]
+    lines += ["public enum Kind {"]
+    entries = [f"    /** {_sentence(text)} */\n    {name.upper()}" for name, text in kinds.items()]
+    return "\n".join([*lines, ",\n".join(entries), "}", ""])
 
 
 def _all(table: Table) -> Iterator[tuple[str, int]]:
@@ -151,6 +163,14 @@ def _all(table: Table) -> Iterator[tuple[str, int]]:
 
 def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.lower().split("_"))
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _lower(name: str) -> str:
+    return name[0].lower() + name[1:]
 
 
 def markdown(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -207,6 +227,7 @@ def outputs() -> dict[Path, str]:
         JAVASCRIPT: javascript(table),
         GO: go(table),
         JAVA: java(table),
+        JAVA_KINDS: java_kinds(table),
         TEMPLATE_RUST: template_constants.rust(template),
         TEMPLATE_PYTHON: template_constants.python(template),
         TEMPLATE_JAVASCRIPT: template_constants.javascript(template),

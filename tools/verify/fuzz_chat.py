@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.verify.chat.contexts import drawn
-from tools.verify.chat.fuzz import MAKERS, Findings, Fuzzer
+from tools.verify.chat.fuzzing.contexts import drawn
+from tools.verify.chat.fuzzing.fuzz import MAKERS, Findings, Fuzzer
 from tools.verify.chat.log import Log
 from tools.verify.chat.renderers import RENDERERS, open_renderer
 from tools.verify.chat.report import Difference

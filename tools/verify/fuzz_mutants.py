@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from tools.verify.chat import ordeal
+from tools.verify.chat.attacks import ordeal
 from tools.verify.chat.log import Log
 
 # Mutants of one process; it ends with the first that kills it.

@@ -4,7 +4,7 @@
 // in a worker, where it may wait; the portable core needs neither.
 
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
@@ -16,9 +16,11 @@ const here = dirname(fileURLToPath(import.meta.url));
 const build = process.env.PYWASMTOK_ADAPTER_BUILD ?? "portable";
 const folder = process.env.PYWASMTOK_CORE ?? join(here, "../../../pywasmtok/core");
 const browser = NAMES.find((name) => spawnSync(name, ["--version"]).status === 0);
+const host = join(here, "../../../hosts/js");
 if (process.argv.includes("--available")) {
   if (!browser) console.error(`no browser: none of ${NAMES.join(", ")}`);
-  process.exit(browser ? 0 : 1);
+  if (!existsSync(host)) console.error(`no host: ${host}`);
+  process.exit(browser && existsSync(host) ? 0 : 1);
 }
 const version = spawnSync(browser, ["--version"], { encoding: "utf8" }).stdout.trim();
 
@@ -31,6 +33,7 @@ const server = createServer((request, response) => {
   const path = url.pathname === "/file" ? url.searchParams.get("path")
     : name.endsWith(".wasm") ? join(folder, name)
     : name.startsWith("page") ? join(here, name)
+    : name.startsWith("hosts/") ? join(here, "../../..", name)
     : join(here, "../js", name);
   const headers = { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream" };
   try {

@@ -1,5 +1,4 @@
-import { Core } from "./host.mjs";
-import { Renderer } from "./templates.mjs";
+import { Core, Renderer } from "../../../hosts/js/index.mjs";
 import { Server } from "./serve.mjs";
 
 const build = new URLSearchParams(location.search).get("build");

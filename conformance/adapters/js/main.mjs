@@ -6,8 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Core } from "./host.mjs";
-import { Renderer } from "./templates.mjs";
+import { Core, Renderer } from "../../../hosts/js/index.mjs";
 import { Server } from "./serve.mjs";
 
 const build = process.env.PYWASMTOK_ADAPTER_BUILD ?? "portable";

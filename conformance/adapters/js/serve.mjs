@@ -1,6 +1,6 @@
-// Requests of the suite, answered by host.mjs; the same for Node and for browsers.
+// Requests of the suite, answered by hosts/js; the same for Node and for browsers.
 
-import { TokenizerError } from "./host.mjs";
+import { TokenizerError } from "../../../hosts/js/index.mjs";
 
 const CODES = {
   unsupported: "unsupported",
@@ -17,6 +17,7 @@ const CODES = {
   bad_argument: "bad_request",
   internal: "internal",
   host: "internal",
+  trap: "internal",
 };
 
 class BadRequest extends Error {}
@@ -76,21 +77,13 @@ export class Server {
     };
   }
 
-  async load(path, options) {
-    const file = await this.#read(path);
-    const more = {};
-    if (options.pattern !== undefined) more.pattern = options.pattern;
-    if (options.special_tokens !== undefined) more.special_tokens = options.special_tokens;
-    const said = Object.keys(more).length ? more : undefined;
-    const instance = this.#core.instance();
-    if (!path.endsWith("vocab.json")) {
-      const { format } = instance.detect(file.subarray(0, 65536));
-      return { tokenizer: instance.load(file, said), format };
-    }
+  async load(path, { pattern, special_tokens }) {
+    const data = await this.#read(path);
+    // What is undefined is left out by JSON.stringify.
+    const said = { pattern, special_tokens };
+    if (!path.endsWith("vocab.json")) return this.#core.tokenizer(data, said);
     const merges = await this.#read(path.replace(/vocab\.json$/, "merges.txt"));
-    const joined = new Uint8Array([...file, ...merges]);
-    const parts = [["vocab.json", file.length], ["merges.txt", merges.length]];
-    return { tokenizer: instance.load(joined, { ...said, parts }), format: "vocab+merges" };
+    return this.#core.tokenizer([{ name: "vocab.json", data }, { name: "merges.txt", data: merges }], said);
   }
 
   keep(object) {
@@ -112,13 +105,12 @@ export class Server {
 
 const OPERATIONS = {
   async load({ path, options = {} }) {
-    const { tokenizer, format } = await this.load(path, options);
-    // What the library of the format does with ids that do not exist.
-    tokenizer.habit = format === "tokenizer.json" || format === "vocab+merges" ? "skip" : "error";
-    const vocab_size = tokenizer.info().vocab_size_with_added;
+    const tokenizer = await this.load(path, options);
+    const { format, vocab_size_with_added: vocab_size } = tokenizer.info();
     return { handle: this.keep(tokenizer), served_by: "core", format, vocab_size };
   },
   unload({ handle }) {
+    this.object(handle).free();
     this.forget(handle);
   },
   info({ handle }) {
@@ -149,17 +141,14 @@ const OPERATIONS = {
     return { ids: Array.from(this.object(handle).encodeSegments(segments, encoding(options))) };
   },
   decode({ handle, ids, options = {} }) {
-    const tokenizer = this.object(handle);
-    return { text: tokenizer.decode(ids, decoding(options, tokenizer)) };
+    return { text: this.object(handle).decode(ids, decoding(options)) };
   },
   decode_bytes({ handle, ids, options = {} }) {
-    const tokenizer = this.object(handle);
-    const data = tokenizer.decodeBytes(ids, decoding(options, tokenizer));
+    const data = this.object(handle).decodeBytes(ids, decoding(options));
     return { b64: btoa(String.fromCharCode(...data)) };
   },
   decode_batch({ handle, lists, options = {} }) {
-    const tokenizer = this.object(handle);
-    return { texts: tokenizer.decodeBatch(lists, decoding(options, tokenizer)) };
+    return { texts: this.object(handle).decodeBatch(lists, decoding(options)) };
   },
   token_to_id({ handle, token }) {
     return { id: this.object(handle).tokenToId(token) };
@@ -168,8 +157,7 @@ const OPERATIONS = {
     return { token: this.object(handle).idToToken(id) };
   },
   stream_open({ handle, prompt, options = {} }) {
-    const tokenizer = this.object(handle);
-    return { stream: this.keep(tokenizer.stream(prompt, decoding(options, tokenizer))) };
+    return { stream: this.keep(this.object(handle).stream(prompt, decoding(options))) };
   },
   stream_push({ stream, ids }) {
     return { text: this.object(stream).push(...ids) };
@@ -181,8 +169,7 @@ const OPERATIONS = {
     this.forget(stream);
   },
   stop_open({ handle, prompt, config, options = {} }) {
-    const tokenizer = this.object(handle);
-    return { stop: this.keep(tokenizer.stop(config, prompt, decoding(options, tokenizer))) };
+    return { stop: this.keep(this.object(handle).stop(config, prompt, decoding(options))) };
   },
   stop_push({ stop, id }) {
     const decoder = this.object(stop);
@@ -235,8 +222,8 @@ function encoding({ add_special = true, special = "all" }) {
   return { addSpecial: add_special, special };
 }
 
-function decoding({ skip_special = true, unknown, byte_runs = "exact" }, { habit }) {
-  return { skipSpecial: skip_special, unknown: unknown ?? habit, byteRuns: byte_runs };
+function decoding({ skip_special: skipSpecial, unknown, byte_runs: byteRuns }) {
+  return { skipSpecial, unknown, byteRuns };
 }
 
 function codeOf(error) {

@@ -9,18 +9,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
-	"pywasmtok.example/adapter/pywasmtok"
+	"pywasmtok.example/pywasmtok"
 )
-
-type loaded struct {
-	*pywasmtok.Tokenizer
-	info pywasmtok.Info
-}
 
 type server struct {
 	ctx     context.Context
@@ -28,18 +25,6 @@ type server struct {
 	about   object
 	objects map[int]any
 	last    int
-}
-
-var operations = map[string]func(*server, *request) (object, error){
-	"load": (*server).load, "unload": (*server).unload, "info": (*server).info,
-	"encode": (*server).encode, "encode_batch": (*server).encodeBatch,
-	"count": (*server).count, "segments": (*server).segments,
-	"decode": (*server).decode, "decode_bytes": (*server).decodeBytes, "decode_batch": (*server).decodeBatch,
-	"token_to_id": (*server).tokenToID, "id_to_token": (*server).idToToken,
-	"stream_open": (*server).streamOpen, "stream_push": (*server).streamPush,
-	"stream_flush": (*server).streamFlush, "stream_close": (*server).streamClose,
-	"stop_open": (*server).stopOpen, "stop_push": (*server).stopPush,
-	"stop_flush": (*server).stopFlush, "stop_close": (*server).stopClose,
 }
 
 func main() {
@@ -63,13 +48,13 @@ func serve(path, build string) error {
 	if err != nil {
 		return err
 	}
-	core, err := pywasmtok.Load(ctx, wasm)
+	core, err := pywasmtok.NewCore(ctx, wasm)
 	if err != nil {
 		return err
 	}
 	digest := sha256.Sum256(wasm)
 	s := &server{ctx: ctx, core: core, objects: map[int]any{}, about: object{
-		"name": "pywasmtok", "version": core.Version, "language": "Go", "host": "wazero " + wazeroVersion(),
+		"name": "pywasmtok", "version": core.Version(), "language": "Go", "host": "wazero " + wazeroVersion(),
 		"variant": build, "core_sha256": hex.EncodeToString(digest[:]),
 	}}
 	lines := bufio.NewReaderSize(os.Stdin, 1<<20)
@@ -118,18 +103,22 @@ func (s *server) done(r *request) (object, error) {
 	if r.Op == "hello" {
 		return s.hello(), nil
 	}
+	if operation, known := others[r.Op]; known {
+		return operation(s, r)
+	}
 	operation, known := operations[r.Op]
 	if !known {
 		return nil, fmt.Errorf("%w: no operation %s", errBadRequest, r.Op)
 	}
-	return operation(s, r)
+	tokenizer, err := find[*pywasmtok.Tokenizer](s, r.Handle)
+	if err != nil {
+		return nil, err
+	}
+	return operation(s, r, tokenizer)
 }
 
 func (s *server) hello() object {
-	names := []string{}
-	for name := range operations {
-		names = append(names, name)
-	}
+	names := slices.Concat(slices.Collect(maps.Keys(others)), slices.Collect(maps.Keys(operations)))
 	return object{
 		"protocol": 1, "implementation": s.about, "ops": names,
 		"formats": []string{"tokenizer.json", "tiktoken", "tekken", "sentencepiece", "gguf", "rwkv", "vocab+merges"},
@@ -152,4 +141,10 @@ func find[T any](s *server, number int) (T, error) {
 		return found, fmt.Errorf("%w: nothing has the number %d", errBadRequest, number)
 	}
 	return found, nil
+}
+
+func (s *server) forget(number int) (object, error) {
+	_, err := find[any](s, number)
+	delete(s.objects, number)
+	return object{}, err
 }

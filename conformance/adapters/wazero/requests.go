@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"pywasmtok.example/adapter/pywasmtok"
+	"pywasmtok.example/pywasmtok"
 )
 
 type object = map[string]any
@@ -17,40 +17,70 @@ type input struct {
 	B64  *string `json:"b64"`
 }
 
-type segment struct {
-	Text    string `json:"text"`
-	Trusted bool   `json:"trusted"`
-}
-
 type options struct {
-	AddSpecial    *bool           `json:"add_special"`
-	Special       any             `json:"special"`
-	SkipSpecial   *bool           `json:"skip_special"`
-	Unknown       string          `json:"unknown"`
-	ByteRuns      string          `json:"byte_runs"`
-	Pattern       *string         `json:"pattern"`
-	SpecialTokens json.RawMessage `json:"special_tokens"`
+	AddSpecial    *bool             `json:"add_special"`
+	Special       any               `json:"special"`
+	SkipSpecial   *bool             `json:"skip_special"`
+	Unknown       pywasmtok.Unknown `json:"unknown"`
+	ByteRuns      string            `json:"byte_runs"`
+	Pattern       *string           `json:"pattern"`
+	SpecialTokens map[string]uint32 `json:"special_tokens"`
 }
 
 type request struct {
-	Seq     json.RawMessage `json:"seq"`
-	Op      string          `json:"op"`
-	Path    string          `json:"path"`
-	Handle  int             `json:"handle"`
-	Stream  int             `json:"stream"`
-	Stop    int             `json:"stop"`
-	Input   input           `json:"input"`
-	Pair    *input          `json:"pair"`
-	Inputs  []input         `json:"inputs"`
-	Parts   []segment       `json:"segments"`
-	Ids     []uint32        `json:"ids"`
-	Lists   [][]uint32      `json:"lists"`
-	Prompt  []uint32        `json:"prompt"`
-	ID      uint32          `json:"id"`
-	Token   string          `json:"token"`
-	Want    []string        `json:"want"`
-	Config  json.RawMessage `json:"config"`
-	Options options         `json:"options"`
+	Seq      json.RawMessage      `json:"seq"`
+	Op       string               `json:"op"`
+	Path     string               `json:"path"`
+	Handle   int                  `json:"handle"`
+	Stream   int                  `json:"stream"`
+	Stop     int                  `json:"stop"`
+	Input    input                `json:"input"`
+	Pair     *input               `json:"pair"`
+	Inputs   []input              `json:"inputs"`
+	Segments []pywasmtok.Segment  `json:"segments"`
+	IDs      []uint32             `json:"ids"`
+	Lists    [][]uint32           `json:"lists"`
+	Prompt   []uint32             `json:"prompt"`
+	ID       uint32               `json:"id"`
+	Token    string               `json:"token"`
+	Want     []string             `json:"want"`
+	Config   pywasmtok.StopConfig `json:"config"`
+	Options  options              `json:"options"`
+}
+
+func (r *request) encodeOptions() (*pywasmtok.EncodeOptions, error) {
+	found := &pywasmtok.EncodeOptions{
+		OmitSpecialTokens: r.Options.AddSpecial != nil && !*r.Options.AddSpecial,
+		Details:           len(r.Want) > 0,
+	}
+	switch special := r.Options.Special.(type) {
+	case nil:
+		return found, nil
+	case string:
+		rule, known := map[string]pywasmtok.Special{
+			"all": {}, "none": pywasmtok.SpecialNone, "raise": pywasmtok.SpecialRaise,
+		}[special]
+		if known {
+			found.Special = rule
+			return found, nil
+		}
+	case []any:
+		names := []string{}
+		for _, name := range special {
+			names = append(names, fmt.Sprint(name))
+		}
+		found.Special = pywasmtok.SpecialOnly(names...)
+		return found, nil
+	}
+	return nil, fmt.Errorf("%w: no policy %v", errBadRequest, r.Options.Special)
+}
+
+func (r *request) decodeOptions() *pywasmtok.DecodeOptions {
+	return &pywasmtok.DecodeOptions{
+		KeepSpecialTokens: r.Options.SkipSpecial != nil && !*r.Options.SkipSpecial,
+		Unknown:           r.Options.Unknown,
+		EagerByteRuns:     r.Options.ByteRuns == "eager",
+	}
 }
 
 func textOf(in input) (string, error) {
@@ -62,39 +92,36 @@ func textOf(in input) (string, error) {
 	}
 	data, err := base64.StdEncoding.DecodeString(*in.B64)
 	if err == nil && !utf8.Valid(data) {
-		err = &pywasmtok.Error{Kind: "invalid_text", Message: "the bytes are no UTF-8"}
+		err = pywasmtok.KindInvalidText
 	}
 	return string(data), err
 }
 
-func textsOf(inputs []input) (texts []string, err error) {
-	for _, one := range inputs {
-		text, err := textOf(one)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return texts, nil
-}
-
-var codes = map[string]string{
-	"unsupported": "unsupported", "limit_exceeded": "limit_exceeded", "out_of_memory": "limit_exceeded",
-	"invalid_text": "invalid_text", "invalid_token": "invalid_token", "bad_argument": "bad_request",
-	"special_token_in_text": "invalid_text", "internal": "internal",
+// codes has the kinds of errors whose code is not invalid_model.
+var codes = map[pywasmtok.Kind]string{
+	pywasmtok.KindUnsupported: "unsupported", pywasmtok.KindLimitExceeded: "limit_exceeded",
+	pywasmtok.KindOutOfMemory: "limit_exceeded", pywasmtok.KindInvalidText: "invalid_text",
+	pywasmtok.KindSpecialTokenInText: "invalid_text", pywasmtok.KindInvalidToken: "invalid_token",
+	pywasmtok.KindBadArgument: "bad_request", pywasmtok.KindInternal: "internal",
+	pywasmtok.KindHost: "internal", pywasmtok.KindTrap: "internal",
 }
 
 func describe(err error) object {
-	var reported *pywasmtok.Error
-	switch {
-	case errors.Is(err, errBadRequest):
+	var kind pywasmtok.Kind
+	if errors.Is(err, errBadRequest) {
 		return object{"code": "bad_request", "message": err.Error()}
-	case errors.As(err, &reported):
-		code, known := codes[reported.Kind]
-		if !known {
-			code = "invalid_model"
-		}
-		return object{"code": code, "message": reported.Message, "feature": reported.Feature}
 	}
-	return object{"code": "internal", "message": err.Error()}
+	if !errors.As(err, &kind) {
+		return object{"code": "internal", "message": err.Error()}
+	}
+	code, known := codes[kind]
+	if !known {
+		code = "invalid_model"
+	}
+	found := object{"code": code, "message": err.Error()}
+	var reported *pywasmtok.Error
+	if errors.As(err, &reported) {
+		found["feature"] = reported.Feature
+	}
+	return found
 }

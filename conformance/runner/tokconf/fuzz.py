@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import protocol
-from .play import Session
-from .process import AdapterFailureError, AdapterProcess
+from .playing import protocol
+from .playing.play import Session
+from .playing.process import AdapterFailureError, AdapterProcess
 from .run import LOAD_SECONDS, OP_SECONDS, why_unavailable
 from .suite import Suite, SuiteError
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from .protocol import features
+from .playing.protocol import features
 from .suite import WITHOUT_TOKENIZER, Suite
 
 CLAUSE = re.compile(r"^\| ([A-Z]-\d+) \|", re.MULTILINE)

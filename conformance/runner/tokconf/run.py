@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from . import protocol
 from .expectations import Expectations, judged
-from .inputs import BadInputError
-from .play import LoadFailedError, Session, Verdict, missing, play
-from .process import AdapterFailureError, AdapterProcess
+from .playing import protocol
+from .playing.inputs import BadInputError
+from .playing.play import LoadFailedError, Session, Verdict, missing, play
+from .playing.process import AdapterFailureError, AdapterProcess
 from .results import RED, Record, machine, totals
 from .suite import WITHOUT_TOKENIZER, Adapter, Case, Suite, SuiteError
 

@@ -1,0 +1,1 @@
+"""One adapter process, and one case as requests, answers and a verdict."""

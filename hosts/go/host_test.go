@@ -1,0 +1,204 @@
+package pywasmtok_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"pywasmtok.example/pywasmtok"
+)
+
+// A word is one token, and [END] a special one that the post-processor adds.
+const words = `{
+  "version": "1.0", "truncation": null, "padding": null, "normalizer": null, "decoder": null,
+  "added_tokens": [{"id": 3, "content": "[END]", "single_word": false, "lstrip": false,
+    "rstrip": false, "normalized": false, "special": true}],
+  "pre_tokenizer": {"type": "Whitespace"},
+  "post_processor": {"type": "TemplateProcessing",
+    "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[END]", "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"[END]": {"id": "[END]", "ids": [3], "tokens": ["[END]"]}}},
+  "model": {"type": "WordLevel", "vocab": {"?": 0, "hello": 1, "world": 2, "[END]": 3}, "unk_token": "?"}
+}`
+
+// The core is compiled once for all tests.
+var compiled = sync.OnceValues(func() (*pywasmtok.Core, error) {
+	wasm, err := os.ReadFile("../../pywasmtok/core/portable.wasm")
+	if err != nil {
+		return nil, err
+	}
+	return pywasmtok.NewCore(context.Background(), wasm)
+})
+
+func newCore(t *testing.T) *pywasmtok.Core {
+	t.Helper()
+	core, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core
+}
+
+func newTokenizer(t *testing.T) *pywasmtok.Tokenizer {
+	t.Helper()
+	tokenizer, err := newCore(t).NewTokenizer(t.Context(), []byte(words), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tokenizer.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tokenizer
+}
+
+func same[T comparable](t *testing.T, found T, err error, wanted T) {
+	t.Helper()
+	if err != nil || found != wanted {
+		t.Errorf("got %v, %v; wanted %v", found, err, wanted)
+	}
+}
+
+func sameIDs(t *testing.T, found []uint32, err error, wanted ...uint32) {
+	t.Helper()
+	if err != nil || !slices.Equal(found, wanted) {
+		t.Errorf("got %v, %v; wanted %v", found, err, wanted)
+	}
+}
+
+func TestEncode(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	details, err := tokenizer.Encode("hello  world", &pywasmtok.EncodeOptions{Details: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameIDs(t, details.IDs, err, 1, 2, 3)
+	if !slices.Equal(details.Tokens, []string{"hello", "world", "[END]"}) || details.Offsets[1] != [2]uint32{7, 12} {
+		t.Errorf("got %v", details)
+	}
+	pair, err := tokenizer.EncodePair("hello", "world", &pywasmtok.EncodeOptions{Details: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameIDs(t, pair.TypeIDs, err, 0, 1)
+	batch, err := tokenizer.EncodeBatch([]string{"hello", "", "x"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameIDs(t, slices.Concat(batch...), err, 1, 3, 3, 0, 3)
+	count, err := tokenizer.Count("hello world", nil)
+	same(t, count, err, 3)
+}
+
+func TestWhatBecomesASpecialToken(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	for _, one := range []struct {
+		special pywasmtok.Special
+		wanted  []uint32
+	}{
+		{pywasmtok.Special{}, []uint32{1, 3}},
+		{pywasmtok.SpecialNone, []uint32{1, 0, 0, 0}},
+		{pywasmtok.SpecialOnly("[END]"), []uint32{1, 3}},
+		{pywasmtok.SpecialOnly(), []uint32{1, 0, 0, 0}},
+	} {
+		options := &pywasmtok.EncodeOptions{OmitSpecialTokens: true, Special: one.special}
+		found, err := tokenizer.EncodeBatch([]string{"hello [END]"}, options)
+		sameIDs(t, slices.Concat(found...), err, one.wanted...)
+	}
+	_, err := tokenizer.Encode("hello [END]", &pywasmtok.EncodeOptions{Special: pywasmtok.SpecialRaise})
+	var reported *pywasmtok.Error
+	if !errors.Is(err, pywasmtok.KindSpecialTokenInText) || !errors.As(err, &reported) || reported.Feature != "[END]" {
+		t.Errorf("got %v", err)
+	}
+	segments := []pywasmtok.Segment{{Text: "[END]", Trusted: true}, {Text: "[END]"}}
+	found, err := tokenizer.EncodeSegments(segments, &pywasmtok.EncodeOptions{OmitSpecialTokens: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameIDs(t, found.IDs, err, 3, 0, 0, 0)
+}
+
+func TestDecode(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	text, err := tokenizer.Decode([]uint32{1, 2, 3}, nil)
+	same(t, text, err, "hello world")
+	text, err = tokenizer.Decode([]uint32{1, 99, 3}, &pywasmtok.DecodeOptions{KeepSpecialTokens: true})
+	same(t, text, err, "hello [END]")
+	if _, err = tokenizer.Decode([]uint32{99}, &pywasmtok.DecodeOptions{Unknown: pywasmtok.UnknownError}); !errors.Is(err, pywasmtok.KindInvalidToken) {
+		t.Errorf("got %v", err)
+	}
+	if _, err = tokenizer.Decode([]uint32{1}, &pywasmtok.DecodeOptions{Unknown: "wrong"}); !errors.Is(err, pywasmtok.KindBadArgument) {
+		t.Errorf("got %v", err)
+	}
+	texts, err := tokenizer.DecodeBatch([][]uint32{{1}, {}, {2, 1}}, nil)
+	if err != nil || !slices.Equal(texts, []string{"hello", "", "world hello"}) {
+		t.Errorf("got %q, %v", texts, err)
+	}
+	id, known, err := tokenizer.TokenToID("world")
+	same(t, id, err, 2)
+	same(t, known, err, true)
+	_, known, err = tokenizer.IDToToken(99)
+	same(t, known, err, false)
+}
+
+func TestStreamsAndStops(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	stream, err := tokenizer.Stream([]uint32{1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := stream.Push(2)
+	same(t, first, err, " world")
+	rest, err := stream.Flush()
+	same(t, rest, err, "")
+
+	stop, err := tokenizer.Stop(pywasmtok.StopConfig{StopSequences: []string{" wor"}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stop.Match() != nil {
+		t.Errorf("got %v before the first id", stop.Match())
+	}
+	text, err := stop.Push(1, 2)
+	same(t, text, err, "hello")
+	same(t, *stop.Match(), nil, pywasmtok.Match{Sequence: " wor", TokenIndex: 1, Start: 5, End: 9})
+	text, err = stop.Push(2)
+	same(t, text, err, "")
+}
+
+func TestDetectAndErrors(t *testing.T) {
+	core := newCore(t)
+	found, err := core.Detect(t.Context(), []byte(words))
+	same(t, found.Format, err, "tokenizer.json")
+	if _, err = core.Detect(t.Context(), nil); !errors.Is(err, pywasmtok.KindEmptyFile) {
+		t.Errorf("got %v", err)
+	}
+	if _, err = core.NewTokenizer(t.Context(), []byte("<html>"), nil); !errors.Is(err, pywasmtok.KindNotATokenizer) {
+		t.Errorf("got %v", err)
+	}
+	if _, err = pywasmtok.NewCore(t.Context(), []byte("\x00asm\x01\x00\x00\x00")); !errors.Is(err, pywasmtok.KindHost) {
+		t.Errorf("got %v", err)
+	}
+	tokenizer := newTokenizer(t)
+	if _, err = tokenizer.Encode("\xff", nil); !errors.Is(err, pywasmtok.KindInvalidText) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestACallThatEndsWithTheContextLosesTheTokenizer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	tokenizer, err := newCore(t).NewTokenizer(ctx, []byte(words), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	for range 2 {
+		if _, err = tokenizer.Encode("hello", nil); !errors.Is(err, pywasmtok.KindTrap) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
+}

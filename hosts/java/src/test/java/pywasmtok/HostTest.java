@@ -1,0 +1,128 @@
+package pywasmtok;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import pywasmtok.DecodeOptions.Unknown;
+import pywasmtok.EncodeOptions.Special;
+import pywasmtok.Tokenizer.Segment;
+
+final class HostTest {
+    /** A word is one token, and [END] a special one that the post-processor adds. */
+    private static final byte[] WORDS = """
+            {"version": "1.0", "truncation": null, "padding": null, "normalizer": null, "decoder": null,
+             "added_tokens": [{"id": 3, "content": "[END]", "single_word": false, "lstrip": false,
+               "rstrip": false, "normalized": false, "special": true}],
+             "pre_tokenizer": {"type": "Whitespace"},
+             "post_processor": {"type": "TemplateProcessing",
+               "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[END]", "type_id": 0}}],
+               "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+               "special_tokens": {"[END]": {"id": "[END]", "ids": [3], "tokens": ["[END]"]}}},
+             "model": {"type": "WordLevel", "vocab": {"?": 0, "hello": 1, "world": 2, "[END]": 3},
+               "unk_token": "?"}}""".getBytes(StandardCharsets.UTF_8);
+
+    private static final EncodeOptions BARE = EncodeOptions.DEFAULT.withAddSpecialTokens(false);
+
+    private static Core core;
+
+    @BeforeAll
+    static void compile() throws IOException {
+        core = new Core(Files.readAllBytes(Path.of("../../pywasmtok/core/baseline.wasm")));
+    }
+
+    private static void fails(Kind kind, Executable call) {
+        assertEquals(kind, assertThrows(TokenizerException.class, call).kind);
+    }
+
+    private static void isIds(int[] found, int... wanted) {
+        assertArrayEquals(wanted, found);
+    }
+
+    @Test
+    void encodes() {
+        Tokenizer tokenizer = core.tokenizer(WORDS);
+        Encoding found = tokenizer.encode("hello  world", EncodeOptions.DEFAULT.withDetails(true));
+        isIds(found.ids(), 1, 2, 3);
+        assertEquals(List.of("hello", "world", "[END]"), found.tokens());
+        isIds(found.offsets().get(1), 7, 12);
+        isIds(tokenizer.encode("hello").ids(), 1, 3);
+        isIds(tokenizer.encodePair("hello", "world", EncodeOptions.DEFAULT.withDetails(true)).typeIds(), 0, 1);
+        List<int[]> batch = tokenizer.encodeBatch(List.of("hello", "", "x"), EncodeOptions.DEFAULT);
+        assertEquals(3, batch.size());
+        isIds(batch.get(2), 0, 3);
+        assertEquals(3, tokenizer.count("hello world", EncodeOptions.DEFAULT));
+        fails(Kind.INVALID_TEXT, () -> tokenizer.encode("\ud800"));
+    }
+
+    @Test
+    void saysWhatBecomesASpecialToken() {
+        Tokenizer tokenizer = core.tokenizer(WORDS);
+        isIds(tokenizer.encode("hello [END]", BARE).ids(), 1, 3);
+        isIds(tokenizer.encode("hello [END]", BARE.withSpecial(Special.NONE)).ids(), 1, 0, 0, 0);
+        isIds(tokenizer.encode("hello [END]", BARE.withSpecial(Special.only(List.of("[END]")))).ids(), 1, 3);
+        isIds(tokenizer.encode("hello [END]", BARE.withSpecial(Special.only(List.of()))).ids(), 1, 0, 0, 0);
+        EncodeOptions raise = BARE.withSpecial(Special.RAISE);
+        var error = assertThrows(TokenizerException.class, () -> tokenizer.encode("hello [END]", raise));
+        assertEquals(Kind.SPECIAL_TOKEN_IN_TEXT, error.kind);
+        assertEquals("[END]", error.feature);
+        var segments = List.of(new Segment("[END]", true), new Segment("[END]", false));
+        isIds(tokenizer.encodeSegments(segments, BARE).ids(), 3, 0, 0, 0);
+    }
+
+    @Test
+    void decodes() {
+        Tokenizer tokenizer = core.tokenizer(WORDS);
+        assertEquals("hello world", tokenizer.decode(new int[] {1, 2, 3}));
+        DecodeOptions whole = DecodeOptions.DEFAULT.withSkipSpecialTokens(false);
+        assertEquals("hello [END]", tokenizer.decode(new int[] {1, 99, 3}, whole));
+        fails(Kind.INVALID_TOKEN, () -> tokenizer.decode(new int[] {99}, whole.withUnknown(Unknown.ERROR)));
+        List<int[]> lists = List.of(new int[] {1}, new int[0], new int[] {2, 1});
+        assertEquals(List.of("hello", "", "world hello"), tokenizer.decodeBatch(lists, whole));
+        assertEquals(2, tokenizer.tokenToId("world").orElseThrow());
+        assertTrue(tokenizer.tokenToId("none").isEmpty());
+        assertNull(tokenizer.idToToken(99));
+    }
+
+    @Test
+    void streamsAndStops() {
+        Tokenizer tokenizer = core.tokenizer(WORDS);
+        Stream stream = tokenizer.stream(new int[] {1}, DecodeOptions.DEFAULT);
+        assertEquals(" world", stream.push(2));
+        assertEquals("", stream.flush());
+
+        Stop stop = tokenizer.stop(Stop.Config.sequences(" wor"), new int[0], DecodeOptions.DEFAULT);
+        assertNull(stop.match());
+        assertEquals("hello", stop.push(1, 2));
+        assertEquals(new Stop.Match(0, " wor", false, 1, 5, 9), stop.match());
+        assertEquals("", stop.push(2));
+    }
+
+    @Test
+    void detectsAndRefuses() {
+        assertEquals("tokenizer.json", core.detect(WORDS).format());
+        fails(Kind.EMPTY_FILE, () -> core.detect(new byte[0]));
+        fails(Kind.NOT_A_TOKENIZER, () -> core.tokenizer("<html>".getBytes(StandardCharsets.UTF_8)));
+        fails(Kind.HOST, () -> new Core(new byte[] {1, 2, 3}));
+        fails(Kind.HOST, () -> new Core(new byte[] {0, 'a', 's', 'm', 1, 0, 0, 0}));
+    }
+
+    @Test
+    void aCallThatIsInterruptedLosesTheTokenizer() {
+        Tokenizer tokenizer = core.tokenizer(WORDS);
+        Thread.currentThread().interrupt();
+        fails(Kind.TRAP, () -> tokenizer.encode("hello"));
+        assertTrue(Thread.interrupted());
+        fails(Kind.TRAP, () -> tokenizer.encode("hello"));
+    }
+}
