@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from ..chat.face import as_conversations
 from ..client.calls import TokenizerCalls
@@ -12,6 +13,7 @@ from ..client.streaming import HABIT, RemoteStreaming
 from ..errors import InvalidArgument, TokenizerClosed, Unsupported
 from ..tokenizer.arguments import as_pair, check_unknown, items_of
 from ..tokenizer.encoding import Encoding, EncodingBatch
+from ..tokenizer.ids import as_bytes
 from ..tokenizer.limits import Limits
 from ..tokenizer.recipe import BackendInfo
 from ..tokenizer.tokenizer import Tokenizer
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ..tokenizer.special.policy import AddedName, Special
     from ..tokenizer.special.tokens import SpecialTokens
     from ..tokenizer.streaming.stop import StopSequenceConfig, StopSequenceDecoder
+    from . import Backend
 
 __all__ = ["RemoteTokenizer", "deadline_of"]
 
@@ -48,6 +51,7 @@ class RemoteTokenizer(Tokenizer):
         deadline: float | None = None,
     ) -> None:
         # Nothing of the base is used: each of its members has its own here.
+        self._backend = cast("Backend", self)
         self._client = client
         self._calls = TokenizerCalls(name)
         self._owns_client = owns_client
@@ -164,7 +168,6 @@ class RemoteTokenizer(Tokenizer):
         unknown_id: str | None = None,
     ) -> StopSequenceDecoder:
         """`eos_token_ids=None`: those of the file on the server."""
-        from ..tokenizer.ids import as_bytes
         from ..tokenizer.streaming.stop import StopSequenceDecoder
 
         eos = None if eos_token_ids is None else tuple(eos_token_ids)
@@ -283,7 +286,16 @@ class RemoteTokenizer(Tokenizer):
             hint="create_tokenizer() with the file has all of it",
         )
 
+    def ids_given(self, ids: Ids) -> bytes:
+        return as_bytes(ids)
+
+    def as_one(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     # What would need the file here.
+
+    def view(self, limits: Limits) -> NoReturn:
+        raise self._unsupported("the backends", "file")
 
     def token_spans(self, ids: Ids, skip_special_tokens: bool = True) -> NoReturn:
         raise self._unsupported("spans of tokens", "token_spans")

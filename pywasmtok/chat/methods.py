@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ..errors import TemplateLimitExceeded
 
 if TYPE_CHECKING:
     from ..loading.templates import TemplateLike
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from .templates.catalog import ChatTemplates
 
 __all__ = ["ChatMethods"]
+
+T = TypeVar("T")
 
 
 @cache
@@ -98,6 +102,7 @@ class ChatMethods:
             if text is not None:
                 return text
         face = _face()
+        limits = self._template_limits(limits)
         # In the order of the fields, as above.
         asked = face.Asked(
             tools,
@@ -113,8 +118,9 @@ class ChatMethods:
             kwargs,
         )
         if texts:
-            return face.chat_text(self.chat_templates, conversation, asked)
-        return face.apply_chat_template(
+            return self._bounded(face.chat_text, self.chat_templates, conversation, asked)
+        return self._bounded(
+            face.apply_chat_template,
             cast("Tokenizer", self),
             conversation,
             asked,
@@ -134,14 +140,33 @@ class ChatMethods:
         the span of each message and the assistant mask; see `pywasmtok.chat.encode`."""
         from .encode import encode_chat
 
-        return encode_chat(cast("Tokenizer", self), messages, **arguments)
+        arguments["limits"] = self._template_limits(arguments.get("limits"))
+        return self._bounded(encode_chat, cast("Tokenizer", self), messages, **arguments)
 
     def chat_session(self, **arguments: Any) -> ChatSession:
         """A conversation that grows: only what is new is rendered and encoded, where that is
         proven to be the same."""
         from .session import ChatSession
 
-        return ChatSession(cast("Tokenizer", self), **arguments)
+        arguments["limits"] = self._template_limits(arguments.get("limits"))
+        return self._bounded(ChatSession, cast("Tokenizer", self), **arguments)
+
+    def _template_limits(self, asked: TemplateLimits | None) -> TemplateLimits | None:
+        """What a call asks for itself, within the bounds of this tokenizer."""
+        limits = cast("Tokenizer", self).limits
+        return asked if limits is None else limits.for_templates(asked)
+
+    def _bounded(self, call: Callable[..., T], *args: Any, **how: Any) -> T:
+        """Rendering and encoding have one deadline; a bound on templates that is one of this
+        tokenizer is raised as that."""
+        tok = cast("Tokenizer", self)
+        if tok.limits is None:
+            return call(*args, **how)
+        try:
+            with tok.as_one():
+                return call(*args, **how)
+        except TemplateLimitExceeded as error:
+            raise tok.limits.passed_by_template(error) from error
 
     def get_chat_template(
         self, chat_template: str | None = None, tools: Sequence[Any] | None = None

@@ -258,7 +258,7 @@ def from_recipe(recipe: Recipe) -> Tokenizer:
 
         mock = MockBackend()
         hybrid = Hybrid(mock, mock, source=recipe.source)
-        return _tokenizer(hybrid, recipe, None, "mock")
+        return Tokenizer(hybrid, recipe, build=None, file_format="mock")
     if recipe.options.encoder == "default":
         encoder = "hf" if hf_reads(bytes(recipe.data), recipe.load) else "auto"
         recipe = recipe._replace(options=recipe.options._replace(encoder=encoder))
@@ -267,15 +267,7 @@ def from_recipe(recipe: Recipe) -> Tokenizer:
     hybrid, build, file_format = _join(recipe)
     if recipe.options.preload and isinstance(hybrid.decoder, HFBackend):
         hybrid.decoder.load()
-    return _tokenizer(hybrid, recipe, build, file_format)
-
-
-def _tokenizer(hybrid: Hybrid, recipe: Recipe, build: str | None, file_format: str) -> Tokenizer:
-    if recipe.limits is None:
-        return Tokenizer(hybrid, recipe, build=build, file_format=file_format)
-    from ..backends.limited import TokenizerWithLimits
-
-    return TokenizerWithLimits(hybrid, recipe, build=build, file_format=file_format)
+    return Tokenizer(hybrid, recipe, build=build, file_format=file_format)
 
 
 def _core_alone(options: Options) -> Options:
@@ -424,12 +416,6 @@ def fall_back(load: Callable[[], object], error: TokenizerError, source: str) ->
     return reason
 
 
-def _limited(tok: Tokenizer, limits: Limits | None, bounds: dict[str, Any]) -> Tokenizer:
-    from ..backends.limited import limited
-
-    return limited(tok, limits, bounds)
-
-
 def _from_recipe(recipe: Recipe) -> Tokenizer:
     # Found by its name at each call: metrics put a function that counts in its place.
     return from_recipe(recipe)
@@ -437,4 +423,3 @@ def _from_recipe(recipe: Recipe) -> Tokenizer:
 
 makers.from_recipe = _from_recipe
 makers.from_file = create_tokenizer_from_file
-makers.limited = _limited

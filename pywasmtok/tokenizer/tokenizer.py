@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
 from ..chat.methods import ChatMethods
@@ -19,11 +20,12 @@ from .arguments import (
     segments_of,
     what_is_wrong_with,
 )
-from .encoding import Encoding, EncodingBatch
+from .encoding import Encoding, EncodingBatch, view
 from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
-from .ids import MAX_ID, as_bytes
+from .ids import MAX_ID
+from .limits import Limits
 from .recipe import BackendInfo, Options, Recipe, makers
-from .special.policy import AddedName, Policy, Special, control_ids, policy_of
+from .special.policy import AddedName, Special, is_flag
 
 if TYPE_CHECKING:
     from ..backends import Backend, Hybrid
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from ..loading.sources import SourceLike
     from .fingerprint import Fingerprints
     from .ids import Ids
-    from .limits import Limits
     from .special.tokens import SpecialTokens
     from .streaming.sequence import Sequence
     from .streaming.spans import TokenSpan
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from .streaming.stream import DecodeStream
 
 T = TypeVar("T")
+
+# Views that a tokenizer remembers; a program has few kinds of bounds.
+_MOST_VIEWS = 64
 
 __all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer"]
 
@@ -57,8 +61,12 @@ class Tokenizer(ChatMethods):
         *,
         build: str | None,
         file_format: str = "tokenizer.json",
+        shared: bool = False,
     ) -> None:
-        self._backend: Backend = backend
+        """`shared`: the backends belong to another tokenizer, and `close` leaves them open."""
+        # What answers calls, and what is behind it.
+        limits = recipe.limits
+        self._backend: Backend = backend if limits is None else backend.bounded(limits)
         self._hybrid = backend
         self._recipe = recipe
         self._build = build
@@ -66,10 +74,11 @@ class Tokenizer(ChatMethods):
         self._unknown = habit_of(file_format)
         self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
-        self._streaming: Streaming | None = None
         self._fingerprints: Fingerprints | None = None
+        self._shared = shared
+        self._closed = False
         # Those that `limited` has made.
-        self.views: dict[Limits, Tokenizer] = {}
+        self._views: dict[Limits, Tokenizer] = {}
 
     @staticmethod
     def from_file(path: SourceLike, **options: Any) -> Tokenizer:
@@ -97,10 +106,9 @@ class Tokenizer(ChatMethods):
             check_text(text, pair)
         special_is_text = False
         if special != "all":
-            policy = policy_of(special, self._backend.added_names)
-            if not policy.needs_no_guard:
-                return self._encode_guarded(text, pair, add_special_tokens, policy)
-            special_is_text = policy.special_is_text
+            if special != "none":
+                return self._encode_guarded(text, pair, add_special_tokens, special)
+            special_is_text = True
         try:
             if threads is not None:
                 wanted = add_special_tokens, special_is_text, check_threads(threads) or 1
@@ -122,13 +130,12 @@ class Tokenizer(ChatMethods):
 
         `threads`: with how many threads a large batch is done, at most; see docs/threads.md.
         """
-        items = items_of(texts)
-        policy = policy_of(special, self._backend.added_names)
-        wanted = add_special_tokens, policy.special_is_text, check_threads(threads)
+        items = items_of(texts, self._backend.listed)
+        wanted = add_special_tokens, special == "none", check_threads(threads)
         try:
-            if policy.needs_no_guard:
+            if is_flag(special):
                 return self._backend.encode_batch(items, *wanted)
-            return self._backend.encode_batch_guarded(items, add_special_tokens, policy)
+            return self._backend.encode_batch_guarded(items, add_special_tokens, special)
         except SpecialTokenInText as error:
             raise _with_character(error, items) from None
         except InvalidText as error:
@@ -147,19 +154,18 @@ class Tokenizer(ChatMethods):
         nor from text of which a part is untrusted. `control="added"`: nor does any other added
         token that is not white space; a set: nor do added tokens of these names.
         """
-        parts = segments_of(segments)
-        also = control_ids(control, self._backend.added_names)
+        parts = segments_of(segments, self._backend.listed)
         try:
-            return self._backend.encode_segments(parts, add_special_tokens, also)
+            return self._backend.encode_segments(parts, add_special_tokens, control)
         except InvalidText as error:
             raise what_is_wrong_with([text for text, _ in parts]) or error from None
 
     def _encode_guarded(
-        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+        self, text: str, pair: str | None, add_special_tokens: bool, special: Special
     ) -> Encoding:
         texts = text if pair is None else (text, pair)
         try:
-            return self._backend.encode_guarded(text, pair, add_special_tokens, policy)
+            return self._backend.encode_guarded(text, pair, add_special_tokens, special)
         except SpecialTokenInText as error:
             raise _with_character(error, texts) from None
         except InvalidText as error:
@@ -175,7 +181,14 @@ class Tokenizer(ChatMethods):
         """`count` of each text."""
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise InvalidArgument(f"a batch is an iterable of texts, not {type(texts).__name__}")
-        return [self.count(text, add_special_tokens, special=special) for text in texts]
+        items = self._backend.listed(texts)
+        check_text(*items)
+        try:
+            return self._backend.count_batch(items, add_special_tokens, special)
+        except SpecialTokenInText as error:
+            raise _with_character(error, items) from None
+        except InvalidText as error:
+            raise what_is_wrong_with(items) or error from None
 
     def fits(
         self, text: str, n: int, add_special_tokens: bool = True, *, special: Special = "all"
@@ -200,26 +213,25 @@ class Tokenizer(ChatMethods):
         """
         check_text(text)
         limit, keep_end = check_limit(n), check_side(side)
-        policy = policy_of(special, self._backend.added_names)
-        if policy.needs_no_guard:
-            wanted = text, limit, add_special_tokens, policy.special_is_text
+        if is_flag(special):
+            wanted = text, limit, add_special_tokens, special == "none"
             return self._measure(text, lambda: self._backend.truncate(*wanted, keep_end=keep_end))
 
         def encode(text: str, *, add_special_tokens: bool) -> Encoding:
-            return self._encode_guarded(text, None, add_special_tokens, policy)
+            return self._encode_guarded(text, None, add_special_tokens, special)
 
-        return truncate_by_encoding(
-            encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
-        )
+        with self.as_one():
+            return truncate_by_encoding(
+                encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
+            )
 
     def _count(
         self, text: str, add_special_tokens: bool, special: Special, limit: int | None
     ) -> int:
         check_text(text)
-        policy = policy_of(special, self._backend.added_names)
-        if not policy.needs_no_guard:
-            return len(self._encode_guarded(text, None, add_special_tokens, policy))
-        wanted = add_special_tokens, policy.special_is_text, limit
+        if not is_flag(special):
+            return len(self._encode_guarded(text, None, add_special_tokens, special))
+        wanted = add_special_tokens, special == "none", limit
         return self._measure(text, lambda: self._backend.count(text, *wanted))
 
     def _measure(self, text: str, call: Callable[[], T]) -> T:
@@ -251,7 +263,7 @@ class Tokenizer(ChatMethods):
         if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
             raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
         wanted = skip_special_tokens, self._unknown_id(unknown_id), check_threads(threads)
-        return self._backend.decode_batch(list(lists), *wanted)
+        return self._backend.decode_batch(self._backend.listed(lists), *wanted)
 
     def decode_bytes(
         self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
@@ -262,14 +274,15 @@ class Tokenizer(ChatMethods):
         """
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id))
-        return streaming.decode_bytes(as_bytes(ids), flags)
+        return streaming.decode_bytes(self._backend.ids_given(ids), flags)
 
     def token_spans(self, ids: Ids, skip_special_tokens: bool = True) -> list[TokenSpan]:
         """Which token wrote which part of the text, in bytes and in characters: what a server
         sends with log probabilities."""
         from .streaming.spans import token_spans
 
-        return token_spans(self, ids, skip_special_tokens)
+        with self.as_one():
+            return token_spans(self, ids, skip_special_tokens)
 
     def decode_stream(
         self,
@@ -290,7 +303,8 @@ class Tokenizer(ChatMethods):
 
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
-        return DecodeStream.begin(streaming, streaming.first(as_bytes(prompt_ids), flags), history)
+        context = self._backend.ids_given(prompt_ids)
+        return DecodeStream.begin(streaming, streaming.first(context, flags), history)
 
     def stop_decoder(
         self,
@@ -314,14 +328,16 @@ class Tokenizer(ChatMethods):
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
         return StopSequenceDecoder.begin(
-            streaming, config, tuple(eos_token_ids), as_bytes(prompt_ids), flags
+            streaming, config, tuple(eos_token_ids), self._backend.ids_given(prompt_ids), flags
         )
 
     def sequence(self, token_ids: Ids = (), skip_special_tokens: bool = False) -> Sequence:
         """Ids and their text, growing together."""
         from .streaming.sequence import Sequence
 
-        return Sequence(self, token_ids, skip_special_tokens)
+        given = view(self._backend.ids_given(token_ids))
+        with self.as_one():
+            return Sequence(self, given, skip_special_tokens)
 
     @property
     def stream_backend(self) -> str:
@@ -334,10 +350,7 @@ class Tokenizer(ChatMethods):
         """The backend that decodes step by step; chosen when it is first needed."""
         if self.closed:
             raise TokenizerClosed("this tokenizer is closed", source=self.source)
-        chosen = self._streaming
-        if chosen is None:
-            chosen = self._streaming = self._hybrid.streaming(self._build, self.source)
-        return chosen
+        return self._hybrid.streaming(self._build, self.source)
 
     def _unknown_id(self, unknown_id: str | None) -> str:
         return self._unknown if unknown_id is None else check_unknown(unknown_id)
@@ -466,20 +479,17 @@ class Tokenizer(ChatMethods):
 
     def close(self) -> None:
         """Gives the memory back. Later calls raise TokenizerClosed; closing twice is fine."""
-        self._end()
-        self._hybrid.close()
-
-    def _end(self) -> None:
+        self._closed = True
         # A call then needs no check of its own.
         self._backend = cast("Backend", _Closed(self._recipe.source))
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
-        if self._streaming is not None:
-            self._streaming.close()
+        if not self._shared:
+            self._hybrid.close()
 
     @property
     def closed(self) -> bool:
-        return self._backend is not self._hybrid
+        return self._closed
 
     def limited(self, limits: Limits | None = None, **bounds: Any) -> Tokenizer:
         """The same tokenizer with bounds on every call: `tok.limited(deadline=0.05).encode(text)`.
@@ -487,12 +497,37 @@ class Tokenizer(ChatMethods):
         Takes a `Limits`, or its arguments. It shares the tables and is cheap to make; never does
         it allow more than this one does. It is closed with this one. See docs/limits.md.
         """
-        return makers.limited(self, limits, bounds)
+        wanted = Limits.of(limits, bounds)
+        if self.limits is not None:
+            wanted = self.limits.tightened(wanted)
+        view = self._views.get(wanted)
+        if view is None or view.closed:
+            view = self.view(wanted)
+            if len(self._views) < _MOST_VIEWS:
+                self._views[wanted] = view
+        return view
+
+    def view(self, limits: Limits) -> Tokenizer:
+        """A new tokenizer with exactly these bounds, over what this one has in memory. `close` of
+        it leaves this one open."""
+        view = Tokenizer(
+            self.hybrid.for_limits(limits),
+            self.recipe._replace(limits=limits),
+            build=self._build,
+            file_format=self._format,
+            shared=True,
+        )
+        view.chat_sandbox = self.chat_sandbox
+        return view
 
     @property
     def limits(self) -> Limits | None:
         """The bounds on calls, where there are any."""
         return self._recipe.limits
+
+    def as_one(self) -> AbstractContextManager[None]:
+        """Around several calls that are one for the caller: they have one deadline."""
+        return self._backend.as_one()
 
     def __enter__(self) -> Self:
         return self

@@ -15,6 +15,7 @@ __all__ = [
     "Policy",
     "Special",
     "control_ids",
+    "is_flag",
     "policy_of",
     "segments_document",
 ]
@@ -63,6 +64,11 @@ ALL: Final = Policy("all")
 NONE: Final = Policy("none")
 _RAISE: Final = Policy("raise")
 _NAMED: Final = {"all": ALL, "none": NONE, "raise": _RAISE}
+
+
+def is_flag(special: object) -> bool:
+    """Whether a flag of the plain calls says it all. Everything else is checked by the backend."""
+    return isinstance(special, str) and special in ("all", "none")
 
 
 def policy_of(special: object, added: Callable[[], Mapping[str, AddedName]]) -> Policy:
