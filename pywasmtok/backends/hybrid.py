@@ -17,6 +17,7 @@ from ..errors import (
     Unsupported,
 )
 from ..tokenizer.encoding import DetailSource, Encoding
+from ..tokenizer.observed import watch
 from .base import Backend
 
 if TYPE_CHECKING:
@@ -232,6 +233,9 @@ class Hybrid(Backend):
             self._reason = reason
             self._refused[reason] += 1
             first = self._refused[reason] == 1
+        observer = watch.observer
+        if observer is not None:
+            observer.fell_back(reason)
         log.log(
             logging.WARNING if first else logging.DEBUG,
             "Core cannot serve a call for %s, falling back to HuggingFace: %s (%s)",

@@ -24,6 +24,7 @@ from ..errors import (
 )
 from ..tokenizer.arguments import check_threads
 from ..tokenizer.limits import Limits
+from ..tokenizer.observed import observed
 from ..tokenizer.recipe import Options, Recipe, makers
 from ..tokenizer.special.tokens import is_control
 from ..tokenizer.tokenizer import Tokenizer
@@ -252,6 +253,7 @@ def _time_of(limits: Limits | None) -> AbstractContextManager[None]:
     return within(limits.deadline)
 
 
+@observed("load")
 def from_recipe(recipe: Recipe) -> Tokenizer:
     if recipe.options.encoder == "mock":
         from ..backends.mock import MockBackend
@@ -416,10 +418,5 @@ def fall_back(load: Callable[[], object], error: TokenizerError, source: str) ->
     return reason
 
 
-def _from_recipe(recipe: Recipe) -> Tokenizer:
-    # Found by its name at each call: metrics put a function that counts in its place.
-    return from_recipe(recipe)
-
-
-makers.from_recipe = _from_recipe
+makers.from_recipe = from_recipe
 makers.from_file = create_tokenizer_from_file

@@ -24,6 +24,7 @@ from .encoding import Encoding, EncodingBatch, view
 from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
 from .ids import MAX_ID
 from .limits import Limits
+from .observed import observed, watch
 from .recipe import BackendInfo, Options, Recipe, makers
 from .special.policy import AddedName, Special, is_flag
 
@@ -61,9 +62,9 @@ class Tokenizer(ChatMethods):
         *,
         build: str | None,
         file_format: str = "tokenizer.json",
-        shared: bool = False,
+        view_of: Tokenizer | None = None,
     ) -> None:
-        """`shared`: the backends belong to another tokenizer, and `close` leaves them open."""
+        """`view_of`: the tokenizer to which the backends belong; `close` leaves them open."""
         # What answers calls, and what is behind it.
         limits = recipe.limits
         self._backend: Backend = backend if limits is None else backend.bounded(limits)
@@ -75,7 +76,7 @@ class Tokenizer(ChatMethods):
         self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
         self._fingerprints: Fingerprints | None = None
-        self._shared = shared
+        self._view_of = view_of
         self._closed = False
         # Those that `limited` has made.
         self._views: dict[Limits, Tokenizer] = {}
@@ -102,6 +103,20 @@ class Tokenizer(ChatMethods):
         are text. See docs/special-tokens.md.
         `threads`: with how many threads a large text is done, at most; see docs/threads.md.
         """
+        observer = watch.observer
+        if observer is None:
+            return self._encode(text, pair, add_special_tokens, special, threads)
+        wanted = text, pair, add_special_tokens, special, threads
+        return observer.call("encode", Tokenizer._encode, self, *wanted)
+
+    def _encode(
+        self,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        special: Special,
+        threads: int | None,
+    ) -> Encoding:
         if pair is not None or not isinstance(text, str):
             check_text(text, pair)
         special_is_text = False
@@ -118,6 +133,7 @@ class Tokenizer(ChatMethods):
             texts = [text] if pair is None else [(text, pair)]
             raise what_is_wrong_with(texts) or error from None
 
+    @observed("encode_batch")
     def encode_batch(
         self,
         texts: Iterable[str | TextPair],
@@ -130,7 +146,7 @@ class Tokenizer(ChatMethods):
 
         `threads`: with how many threads a large batch is done, at most; see docs/threads.md.
         """
-        items = items_of(texts, self._backend.listed)
+        items = items_of(texts, self.listed)
         wanted = add_special_tokens, special == "none", check_threads(threads)
         try:
             if is_flag(special):
@@ -141,6 +157,7 @@ class Tokenizer(ChatMethods):
         except InvalidText as error:
             raise what_is_wrong_with(items) or error from None
 
+    @observed("encode_segments")
     def encode_segments(
         self,
         segments: Iterable[Segment],
@@ -154,7 +171,7 @@ class Tokenizer(ChatMethods):
         nor from text of which a part is untrusted. `control="added"`: nor does any other added
         token that is not white space; a set: nor do added tokens of these names.
         """
-        parts = segments_of(segments, self._backend.listed)
+        parts = segments_of(segments, self.listed)
         try:
             return self._backend.encode_segments(parts, add_special_tokens, control)
         except InvalidText as error:
@@ -171,17 +188,19 @@ class Tokenizer(ChatMethods):
         except InvalidText as error:
             raise what_is_wrong_with([texts]) or error from None
 
+    @observed("count")
     def count(self, text: str, add_special_tokens: bool = True, *, special: Special = "all") -> int:
         """How many ids `encode` answers; they stay where they are."""
         return self._count(text, add_special_tokens, special, None)
 
+    @observed("count_batch")
     def count_batch(
         self, texts: Iterable[str], add_special_tokens: bool = True, *, special: Special = "all"
     ) -> list[int]:
         """`count` of each text."""
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise InvalidArgument(f"a batch is an iterable of texts, not {type(texts).__name__}")
-        items = self._backend.listed(texts)
+        items = self.listed(texts)
         check_text(*items)
         try:
             return self._backend.count_batch(items, add_special_tokens, special)
@@ -190,6 +209,7 @@ class Tokenizer(ChatMethods):
         except InvalidText as error:
             raise what_is_wrong_with(items) or error from None
 
+    @observed("fits")
     def fits(
         self, text: str, n: int, add_special_tokens: bool = True, *, special: Special = "all"
     ) -> bool:
@@ -198,6 +218,7 @@ class Tokenizer(ChatMethods):
         limit = check_limit(n)
         return self._count(text, add_special_tokens, special, limit) <= limit
 
+    @observed("truncate")
     def truncate(
         self,
         text: str,
@@ -249,9 +270,18 @@ class Tokenizer(ChatMethods):
         `unknown_id` says what becomes of an id that there is not: `"skip"`, `"error"`, or
         `"replace"` (U+FFFD). None: what the reference of the file's format does.
         """
+        observer = watch.observer
+        if observer is None:
+            return self._decode(ids, skip_special_tokens, unknown_id)
+        return observer.call(
+            "decode", Tokenizer._decode, self, ids, skip_special_tokens, unknown_id
+        )
+
+    def _decode(self, ids: Ids, skip_special_tokens: bool, unknown_id: str | None) -> str:
         unknown = self._unknown_id(unknown_id)
         return self._backend.decode(ids, skip_special_tokens, unknown)
 
+    @observed("decode_batch")
     def decode_batch(
         self,
         lists: Iterable[Ids],
@@ -263,7 +293,7 @@ class Tokenizer(ChatMethods):
         if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
             raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
         wanted = skip_special_tokens, self._unknown_id(unknown_id), check_threads(threads)
-        return self._backend.decode_batch(self._backend.listed(lists), *wanted)
+        return self._backend.decode_batch(self.listed(lists), *wanted)
 
     def decode_bytes(
         self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
@@ -484,7 +514,7 @@ class Tokenizer(ChatMethods):
         self._backend = cast("Backend", _Closed(self._recipe.source))
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
-        if not self._shared:
+        if self._view_of is None:
             self._hybrid.close()
 
     @property
@@ -515,7 +545,7 @@ class Tokenizer(ChatMethods):
             self.recipe._replace(limits=limits),
             build=self._build,
             file_format=self._format,
-            shared=True,
+            view_of=self,
         )
         view.chat_sandbox = self.chat_sandbox
         return view
@@ -524,6 +554,10 @@ class Tokenizer(ChatMethods):
     def limits(self) -> Limits | None:
         """The bounds on calls, where there are any."""
         return self._recipe.limits
+
+    def listed(self, items: Iterable[Any]) -> list[Any]:
+        """The items of a batch, as many as a call may have."""
+        return self._backend.listed(items)
 
     def as_one(self) -> AbstractContextManager[None]:
         """Around several calls that are one for the caller: they have one deadline."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from ...errors import InvalidArgument
 from ..ids import as_bytes
+from ..observed import observed, watch
 
 if TYPE_CHECKING:
     from ...backends.streaming import StopNode, Streaming
@@ -241,8 +242,12 @@ class StopSequenceDecoder:
             return self._process_new(token_id)
         self._counts = (tokens + 1, in_bytes + more_bytes, in_chars + more_chars)
         self._node = node
+        observer = watch.observer
+        if observer is not None:
+            observer.stepped("stop", held=not output.text)
         return output
 
+    @observed("stop step")
     def _process_new(self, token_id: int) -> Output:
         """A step that is not in the cache of steps."""
         node, (tokens, in_bytes, in_chars) = self._node, self._counts
@@ -252,11 +257,13 @@ class StopSequenceDecoder:
             self._streaming.remember_stop(node, token_id, (output, self._node, *more))
         return output
 
+    @observed("stop")
     def process_tokens(self, token_ids: Ids) -> Processed:
         """Ends at the first stop."""
         text, consumed = self._advance(as_bytes(token_ids), False)
         return Processed(self._output(text), consumed)
 
+    @observed("stop flush")
     def flush(self) -> Output:
         """The input has ended: `Text` with what was held back, `Held` if that is nothing. What
         was pending may complete a stop now."""
