@@ -76,9 +76,7 @@ class CoreBackend(Backend):
 
     def limited(self, deadline: float | None, memory: int | None) -> CoreBackend:
         """The same file with bounds on each call; it is closed with this one."""
-        from .._host.calls.limited import LimitedView
-
-        return CoreBackend(LimitedView(self._core, deadline, memory))
+        return CoreBackend(self._core.limited(deadline, memory))
 
     @property
     def build(self) -> str:

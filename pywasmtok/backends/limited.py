@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from .._host.calls.deadline import within
-from .._host.calls.tokenizer import LONG_TEXT
+from .._host.calls.long_text import LONG_TEXT
 from ..errors import InputTooLarge, QuotaExceeded
 from ..tokenizer.ids import as_bytes
 

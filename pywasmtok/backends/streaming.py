@@ -193,7 +193,7 @@ class CoreStreaming(Streaming):
         self._own = own
         self._core = core
         # As it is: the cost of a step that is not remembered is that of layers.
-        self.stream_one = core.stream_one  # type: ignore[method-assign]
+        self.stream_one = core.stream_one  # type: ignore[assignment, method-assign]
 
     def stream_new(self, context: bytes, flags: int) -> bytes:
         return self._core.stream_new(context, flags)

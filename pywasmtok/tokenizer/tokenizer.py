@@ -62,9 +62,9 @@ class Tokenizer(ChatMethods):
         *,
         build: str | None,
         file_format: str = "tokenizer.json",
-        view_of: Tokenizer | None = None,
+        shared: bool = False,
     ) -> None:
-        """`view_of`: the tokenizer to which the backends belong; `close` leaves them open."""
+        """`shared`: the backends belong to another tokenizer, and `close` leaves them open."""
         # What answers calls, and what is behind it.
         limits = recipe.limits
         self._backend: Backend = backend if limits is None else backend.bounded(limits)
@@ -76,7 +76,9 @@ class Tokenizer(ChatMethods):
         self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
         self._fingerprints: Fingerprints | None = None
-        self._view_of = view_of
+        self._shared = shared
+        # The tokenizer that this is a view of, where that is not kept alive by the backends.
+        self._view_of: Tokenizer | None = None
         self._closed = False
         # Those that `limited` has made.
         self._views: dict[Limits, Tokenizer] = {}
@@ -103,12 +105,21 @@ class Tokenizer(ChatMethods):
         are text. See docs/special-tokens.md.
         `threads`: with how many threads a large text is done, at most; see docs/threads.md.
         """
-        observer = watch.observer
-        if observer is None:
-            return self._encode(text, pair, add_special_tokens, special, threads)
-        wanted = text, pair, add_special_tokens, special, threads
-        return observer.call("encode", Tokenizer._encode, self, *wanted)
+        if (
+            pair is None
+            and special == "all"
+            and threads is None
+            and watch.observer is None
+            and isinstance(text, str)
+        ):
+            # What most calls are, with one call less in between.
+            try:
+                return self._backend.encode(text, None, add_special_tokens)
+            except InvalidText as error:
+                raise what_is_wrong_with([text]) or error from None
+        return self._encode(text, pair, add_special_tokens, special, threads)
 
+    @observed("encode")
     def _encode(
         self,
         text: str,
@@ -117,8 +128,7 @@ class Tokenizer(ChatMethods):
         special: Special,
         threads: int | None,
     ) -> Encoding:
-        if pair is not None or not isinstance(text, str):
-            check_text(text, pair)
+        check_text(text, *(() if pair is None else (pair,)))
         special_is_text = False
         if special != "all":
             if special != "none":
@@ -514,7 +524,7 @@ class Tokenizer(ChatMethods):
         self._backend = cast("Backend", _Closed(self._recipe.source))
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
-        if self._view_of is None:
+        if not self._shared:
             self._hybrid.close()
 
     @property
@@ -545,9 +555,10 @@ class Tokenizer(ChatMethods):
             self.recipe._replace(limits=limits),
             build=self._build,
             file_format=self._format,
-            view_of=self,
+            shared=True,
         )
         view.chat_sandbox = self.chat_sandbox
+        view._view_of = self if view._hybrid is self._hybrid else None
         return view
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ...errors import InvalidArgument, TokenizerError
 from ..ids import as_bytes, as_list, what_is_wrong
-from ..observed import observed, watch
+from ..observed import watch
 
 if TYPE_CHECKING:
     from ...backends.streaming import Node, Streaming
@@ -97,9 +97,14 @@ class DecodeStream:
             observer.stepped("stream", held=not text)
         return text
 
-    @observed("stream")
     def step_batch(self, token_ids: Ids) -> str:
         """The texts of all these steps, one behind the other."""
+        observer = watch.observer
+        if observer is not None:
+            return observer.call("stream", DecodeStream._step_batch, self, token_ids)
+        return self._step_batch(token_ids)
+
+    def _step_batch(self, token_ids: Ids) -> str:
         data = as_bytes(token_ids)
         text, state = self._streaming.stream_step(data, self._node.state, False)
         self._node = self._streaming.node(state)
