@@ -17,10 +17,13 @@ from ..tokenizer.special.policy import is_flag, policy_of
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids
     from ..tokenizer.limits import Limits
+    from ..tokenizer.recipe import BackendInfo
     from ..tokenizer.special.policy import AddedName, Special
     from ..tokenizer.special.tokens import SpecialTokens
+    from .core import CoreBackend
+    from .streaming import Streaming
 
-__all__ = ["Backend"]
+__all__ = ["Backend", "Complete"]
 
 
 class Backend(ABC):
@@ -140,6 +143,24 @@ class Backend(ABC):
             encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
         )
 
+    def truncate_guarded(
+        self,
+        text: str,
+        limit: int,
+        add_special_tokens: bool,
+        special: Special,
+        *,
+        keep_end: bool = False,
+    ) -> Truncated:
+        """`truncate` with a `special` that is no flag."""
+
+        def encode(text: str, *, add_special_tokens: bool) -> Encoding:
+            return self.encode_guarded(text, None, add_special_tokens, special)
+
+        return truncate_by_encoding(
+            encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
+        )
+
     @abstractmethod
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         """`unknown`: what becomes of an id that there is not, `skip`, `error` or `replace`."""
@@ -162,6 +183,9 @@ class Backend(ABC):
     @abstractmethod
     def vocab(self, with_added_tokens: bool) -> dict[str, int]: ...
 
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        return len(self.vocab(with_added_tokens))
+
     @abstractmethod
     def special_tokens(self) -> SpecialTokens: ...
 
@@ -169,10 +193,6 @@ class Backend(ABC):
     def close(self) -> None: ...
 
     # What bounds on calls change (`limited.py`).
-
-    def bounded(self, limits: Limits) -> Backend:
-        """This backend with the bounds that are checked outside of it."""
-        return self
 
     def listed(self, items: Iterable[Any]) -> list[Any]:
         """The items of a call."""
@@ -185,3 +205,57 @@ class Backend(ABC):
     def as_one(self) -> AbstractContextManager[None]:
         """Around several calls that are one for the caller: they have one deadline."""
         return nullcontext()
+
+
+class Complete(Backend):
+    """A backend with all that a `Tokenizer` needs: two backends together, or a server."""
+
+    @abstractmethod
+    def info(self, build: str | None) -> BackendInfo: ...
+
+    @abstractmethod
+    def streaming(self, build: str | None, source: str) -> Streaming:
+        """What decodes step by step."""
+
+    @abstractmethod
+    def for_limits(self, limits: Limits) -> Complete:
+        """What keeps these bounds: this one, or one that shares what it has in memory."""
+
+    def bounded(self, limits: Limits) -> Backend:
+        """This one with the bounds that are checked outside of it."""
+        return self
+
+    @property
+    def chats(self) -> Any:
+        """What renders and encodes conversations, where that is not done in this process."""
+        return None
+
+    @property
+    def core(self) -> CoreBackend | None:
+        """The core, where it encodes."""
+        return None
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many calls went to a fallback, by reason."""
+        return {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed by something other than its tokenizer."""
+        return False
+
+    def format_of(self, stated: str) -> str:
+        """The format of the file."""
+        return stated
+
+    def require_file(self, what: str, feature: str) -> None:
+        """Raises where the file is not in this process."""
+
+    def reduced(self) -> tuple[Any, ...] | None:
+        """What a copy is made of, if not of a recipe."""
+        return None
+
+    def described(self, source: str, closed: bool) -> str:
+        info = self.info(None)
+        return f"<Tokenizer {source} ({'closed' if closed else f'{info.encoder}/{info.decoder}'})>"

@@ -18,7 +18,8 @@ from ..errors import (
 )
 from ..tokenizer.encoding import DetailSource, Encoding
 from ..tokenizer.observed import watch
-from .base import Backend
+from ..tokenizer.recipe import BackendInfo
+from .base import Backend, Complete
 
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids
@@ -53,7 +54,7 @@ def _or_fallback(name: str) -> Any:
     return call
 
 
-class Hybrid(Backend):
+class Hybrid(Complete):
     name = "hybrid"
 
     def __init__(
@@ -81,6 +82,7 @@ class Hybrid(Backend):
         self._details = cast(DetailSource, encoder)
         self._refused: Counter[str] = Counter()
         self._streaming: Streaming | None = None
+        self._sizes: dict[bool, int] = {}
         self._lock = ForkSafeLock()
 
     @property
@@ -108,6 +110,17 @@ class Hybrid(Backend):
 
             chosen = self._streaming = choose(self, build, source)
         return chosen
+
+    def info(self, build: str | None) -> BackendInfo:
+        decoder = self.decoder
+        names = self.encoder.name, decoder.name
+        return BackendInfo(*names, self._reason, build, self._decoder_reason)
+
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        size = self._sizes.get(with_added_tokens)
+        if size is None:
+            size = self._sizes[with_added_tokens] = len(self.vocab(with_added_tokens))
+        return size
 
     def for_limits(self, limits: Limits) -> Hybrid:
         """The backends of a view with these bounds: only the core keeps those of the sandbox."""

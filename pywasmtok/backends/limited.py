@@ -90,6 +90,7 @@ class Limited:
     encode_batch = _checked("encode_batch", _ids_of_batch)
     encode_batch_guarded = _checked("encode_batch_guarded", _ids_of_batch)
     truncate = _checked("truncate", _ids_kept)
+    truncate_guarded = _checked("truncate_guarded", _ids_kept)
     count = _checked("count")
     count_batch = _checked("count_batch")
 

@@ -96,6 +96,9 @@ class Streaming(ABC):
     """Streams and stop decoders of one tokenizer. All of a stream is its state, which its owner
     keeps: nothing here belongs to one of them, and any thread may call."""
 
+    knows_eos = False
+    """Whether the ends of sequence of the file are known where steps are made."""
+
     def __init__(self, name: str) -> None:
         self.name = name
         self._nodes: dict[bytes, Node] = {}

@@ -39,6 +39,9 @@ class ChatMethods:
     chat_sandbox: Renderer | None = None
     """Where templates are rendered, if not where all of this process are."""
 
+    _elsewhere: Any = None
+    """What renders and encodes conversations, where that is not done in this process."""
+
     @property
     def chat_encoder(self) -> Tokenizer | None:
         """What encodes rendered text, if a chat became ids: mostly this very tokenizer."""
@@ -82,6 +85,10 @@ class ChatMethods:
         limits          bounds on templates and their work
         kwargs          variables of the template
         """
+        if self._elsewhere is not None:
+            given = {**locals()}
+            del given["self"], given["conversation"]
+            return self._elsewhere.apply_chat_template(conversation, **given.pop("kwargs"), **given)
         texts = not (tokenize or sanitize_control_tokens or return_assistant_tokens_mask)
         # Read once: `close` in another thread may set it to None at any moment.
         known = self._chat
@@ -138,6 +145,8 @@ class ChatMethods:
     def encode_chat(self, messages: Sequence[Any], **arguments: Any) -> Any:
         """Ids of a conversation in which nothing that a message says becomes a control token, with
         the span of each message and the assistant mask; see `pywasmtok.chat.encode`."""
+        if self._elsewhere is not None:
+            return self._elsewhere.encode_chat(messages, **arguments)
         from .encode import encode_chat
 
         arguments["limits"] = self._template_limits(arguments.get("limits"))
@@ -148,6 +157,7 @@ class ChatMethods:
         proven to be the same."""
         from .session import ChatSession
 
+        self._require_templates("a session of a chat", "chat_session")
         arguments["limits"] = self._template_limits(arguments.get("limits"))
         return self._bounded(ChatSession, cast("Tokenizer", self), **arguments)
 
@@ -155,6 +165,10 @@ class ChatMethods:
         """What a call asks for itself, within the bounds of this tokenizer."""
         limits = cast("Tokenizer", self).limits
         return asked if limits is None else limits.for_templates(asked)
+
+    def _require_templates(self, what: str, feature: str = "chat_template") -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.require_file(what, feature)
 
     def _bounded(self, call: Callable[..., T], *args: Any, **how: Any) -> T:
         """Rendering and encoding have one deadline; a bound on templates that is one of this
@@ -185,6 +199,7 @@ class ChatMethods:
         from ..loading.sources.templates import RUN_TIME
         from ..loading.templates import place_of
 
+        self._require_templates("another chat template")
         tok = cast("Tokenizer", self)
         tok.recipe = tok.recipe._replace(chat_template=place_of(RUN_TIME, template))
         self._chat = None
@@ -204,5 +219,6 @@ class ChatMethods:
         if known is None:
             from .templates.catalog import ChatTemplates
 
+            self._require_templates("the text of a chat template")
             known = self._chat = ChatTemplates.of(cast("Tokenizer", self))
         return known

@@ -154,7 +154,8 @@ def _listed(tok: Any, *args: Any, **how: Any) -> tuple[tuple[Any, ...], dict[str
 
 
 def format_of(tokenizer: Any) -> str:
-    name: str = tokenizer.format
+    # Of a tokenizer on a server it is unknown here.
+    name: str = tokenizer._format
     return name if name in _FORMATS else "other"
 
 

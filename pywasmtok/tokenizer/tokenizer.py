@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
@@ -21,7 +21,7 @@ from .arguments import (
     what_is_wrong_with,
 )
 from .encoding import Encoding, EncodingBatch, view
-from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
+from .fitting import Truncated, check_limit, check_side
 from .ids import MAX_ID
 from .limits import Limits
 from .observed import observed, watch
@@ -29,9 +29,11 @@ from .recipe import BackendInfo, Options, Recipe, makers
 from .special.policy import AddedName, Special, is_flag
 
 if TYPE_CHECKING:
-    from ..backends import Backend, Hybrid
+    from ..backends import Backend, Complete, Hybrid
     from ..backends.core import CoreBackend
     from ..backends.streaming import Streaming
+    from ..client.answers import ServedTokenizer
+    from ..client.blocking import Client
     from ..loading.sources import SourceLike
     from .fingerprint import Fingerprints
     from .ids import Ids
@@ -57,7 +59,7 @@ class Tokenizer(ChatMethods):
 
     def __init__(
         self,
-        backend: Hybrid,
+        backend: Complete,
         recipe: Recipe,
         *,
         build: str | None,
@@ -73,9 +75,9 @@ class Tokenizer(ChatMethods):
         self._build = build
         self._format = file_format
         self._unknown = habit_of(file_format)
-        self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
         self._fingerprints: Fingerprints | None = None
+        self._elsewhere = backend.chats
         self._shared = shared
         # The tokenizer that this is a view of, where that is not kept alive by the backends.
         self._view_of: Tokenizer | None = None
@@ -244,17 +246,15 @@ class Tokenizer(ChatMethods):
         """
         check_text(text)
         limit, keep_end = check_limit(n), check_side(side)
-        if is_flag(special):
-            wanted = text, limit, add_special_tokens, special == "none"
-            return self._measure(text, lambda: self._backend.truncate(*wanted, keep_end=keep_end))
-
-        def encode(text: str, *, add_special_tokens: bool) -> Encoding:
-            return self._encode_guarded(text, None, add_special_tokens, special)
-
-        with self.as_one():
-            return truncate_by_encoding(
-                encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
-            )
+        wanted = text, limit, add_special_tokens
+        try:
+            if is_flag(special):
+                return self._backend.truncate(*wanted, special == "none", keep_end=keep_end)
+            return self._backend.truncate_guarded(*wanted, special, keep_end=keep_end)
+        except SpecialTokenInText as error:
+            raise _with_character(error, text) from None
+        except InvalidText as error:
+            raise what_is_wrong_with([text]) or error from None
 
     def _count(
         self, text: str, add_special_tokens: bool, special: Special, limit: int | None
@@ -263,13 +263,10 @@ class Tokenizer(ChatMethods):
         if not is_flag(special):
             return len(self._encode_guarded(text, None, add_special_tokens, special))
         wanted = add_special_tokens, special == "none", limit
-        return self._measure(text, lambda: self._backend.count(text, *wanted))
-
-    def _measure(self, text: str, call: Callable[[], T]) -> T:
-        """The call, with an error that speaks of the whole text and not of the part looked at."""
         try:
-            return call()
+            return self._backend.count(text, *wanted)
         except InvalidText as error:
+            # It speaks of the whole text, and not of the part that was looked at.
             raise what_is_wrong_with([text]) or error from None
 
     def decode(
@@ -321,6 +318,7 @@ class Tokenizer(ChatMethods):
         sends with log probabilities."""
         from .streaming.spans import token_spans
 
+        self._hybrid.require_file("spans of tokens", "token_spans")
         with self.as_one():
             return token_spans(self, ids, skip_special_tokens)
 
@@ -361,14 +359,13 @@ class Tokenizer(ChatMethods):
         `eos_token_ids` stop it, too, unless the config ignores them. None: those that the file and
         the configurations beside it state (`special_tokens.eos_token_ids`).
         """
-        from .streaming.stop import StopSequenceDecoder
+        from .streaming.stop import StopSequenceDecoder, ends_of
 
-        if eos_token_ids is None:
-            eos_token_ids = self.special_tokens.eos_token_ids
         streaming = self.streaming
+        eos = ends_of(self, streaming, eos_token_ids)
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
         return StopSequenceDecoder.begin(
-            streaming, config, tuple(eos_token_ids), self._backend.ids_given(prompt_ids), flags
+            streaming, config, eos, self._backend.ids_given(prompt_ids), flags
         )
 
     def sequence(self, token_ids: Ids = (), skip_special_tokens: bool = False) -> Sequence:
@@ -388,8 +385,7 @@ class Tokenizer(ChatMethods):
     @property
     def streaming(self) -> Streaming:
         """The backend that decodes step by step; chosen when it is first needed."""
-        if self.closed:
-            raise TokenizerClosed("this tokenizer is closed", source=self.source)
+        self._require_open()
         return self._hybrid.streaming(self._build, self.source)
 
     def _unknown_id(self, unknown_id: str | None) -> str:
@@ -423,10 +419,7 @@ class Tokenizer(ChatMethods):
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """How many tokens there are. Ids may have gaps: the largest can be beyond this."""
-        size = self._sizes.get(with_added_tokens)
-        if size is None:
-            size = self._sizes[with_added_tokens] = len(self.get_vocab(with_added_tokens))
-        return size
+        return self._backend.vocab_size(with_added_tokens)
 
     @property
     def vocab_size(self) -> int:
@@ -445,14 +438,7 @@ class Tokenizer(ChatMethods):
 
     @property
     def backend(self) -> BackendInfo:
-        hybrid = self._hybrid
-        return BackendInfo(
-            encoder=hybrid.encoder.name,
-            decoder=hybrid.decoder.name,
-            reason=hybrid.reason,
-            build=self._build,
-            decoder_reason=hybrid.decoder_reason,
-        )
+        return self._hybrid.info(self._build)
 
     @property
     def core_backend(self) -> CoreBackend | None:
@@ -462,22 +448,32 @@ class Tokenizer(ChatMethods):
     @property
     def hybrid(self) -> Hybrid:
         """The backends that encode and decode."""
+        self._require_file()
+        self._require_open()
+        return cast("Hybrid", self._hybrid)
+
+    def _require_open(self) -> None:
         if self.closed:
             raise TokenizerClosed("this tokenizer is closed", source=self.source)
-        return self._hybrid
+
+    def _require_file(self) -> None:
+        self._hybrid.require_file("the file", "file")
 
     @property
     def recipe(self) -> Recipe:
         """What an equal tokenizer is made of."""
+        self._require_file()
         return self._recipe
 
     @recipe.setter
     def recipe(self, recipe: Recipe) -> None:
+        self._require_file()
         self._recipe = recipe
 
     @property
     def made_of(self) -> tuple[bytes, bytes]:
         """The bytes of the file, and the options that it was loaded with."""
+        self._require_file()
         return bytes(self._recipe.data), self._recipe.load
 
     @property
@@ -500,8 +496,9 @@ class Tokenizer(ChatMethods):
     def _identity(self) -> Fingerprints:
         known = self._fingerprints
         if known is None:
-            if self.closed:
-                raise TokenizerClosed("this tokenizer is closed", source=self.source)
+            what = "the fingerprint; `served.digest` names the file"
+            self._hybrid.require_file(what, "fingerprint")
+            self._require_open()
             from .fingerprint import fingerprints_of
 
             known = self._fingerprints = fingerprints_of(self._recipe)
@@ -510,7 +507,7 @@ class Tokenizer(ChatMethods):
     @property
     def format(self) -> str:
         """What kind of file this was made from, such as `tokenizer.json`, `gguf`, `tiktoken`."""
-        return self._format
+        return self._hybrid.format_of(self._format)
 
     @property
     def source(self) -> str:
@@ -522,6 +519,7 @@ class Tokenizer(ChatMethods):
         self._closed = True
         # A call then needs no check of its own.
         self._backend = cast("Backend", _Closed(self._recipe.source))
+        self._elsewhere = self._elsewhere and self._backend
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
         if not self._shared:
@@ -529,7 +527,7 @@ class Tokenizer(ChatMethods):
 
     @property
     def closed(self) -> bool:
-        return self._closed
+        return self._closed or self._hybrid.closed
 
     def limited(self, limits: Limits | None = None, **bounds: Any) -> Tokenizer:
         """The same tokenizer with bounds on every call: `tok.limited(deadline=0.05).encode(text)`.
@@ -550,9 +548,10 @@ class Tokenizer(ChatMethods):
     def view(self, limits: Limits) -> Tokenizer:
         """A new tokenizer with exactly these bounds, over what this one has in memory. `close` of
         it leaves this one open."""
+        self._require_open()
         view = Tokenizer(
-            self.hybrid.for_limits(limits),
-            self.recipe._replace(limits=limits),
+            self._hybrid.for_limits(limits),
+            self._recipe._replace(limits=limits),
             build=self._build,
             file_format=self._format,
             shared=True,
@@ -583,12 +582,32 @@ class Tokenizer(ChatMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise TokenizerClosed("a closed tokenizer cannot be copied", source=self.source)
-        return (_recreate, (self._recipe,))
+        return self._hybrid.reduced() or (_recreate, (self._recipe,))
 
     def __repr__(self) -> str:
-        info = self.backend
-        state = "closed" if self.closed else f"{info.encoder}/{info.decoder}"
-        return f"<Tokenizer {self.source} ({state})>"
+        return self._hybrid.described(self.source, self.closed)
+
+    # What a tokenizer on a server has besides; others have no such attributes.
+
+    @property
+    def client(self) -> Client:
+        """The client of the server."""
+        return cast("Client", self._of_server("client"))
+
+    @property
+    def name(self) -> str:
+        """The name on the server."""
+        return str(self._of_server("served_name"))
+
+    @property
+    def served(self) -> ServedTokenizer:
+        """What the server says of it now."""
+        return cast("ServedTokenizer", self._of_server("served"))
+
+    def _of_server(self, name: str) -> Any:
+        if self._hybrid.name != "remote":
+            raise AttributeError(f"{self!r} is on no server and has no {name}")
+        return getattr(self._hybrid, name)
 
 
 class _Closed:
@@ -606,7 +625,13 @@ def _recreate(recipe: Recipe) -> Tokenizer:
 
 
 # What the library that a format belongs to does with an id that there is not.
-_HABITS = {"tokenizer.json": "skip", "vocab+merges": "skip", "mock": "skip"}
+_HABITS = {
+    "tokenizer.json": "skip",
+    "vocab+merges": "skip",
+    "mock": "skip",
+    # That of the format, which only the server knows.
+    "remote": "habit",
+}
 
 
 def habit_of(file_format: str) -> str:

@@ -36,7 +36,7 @@ def some_text(seed: str, size: int) -> str:
 
 
 def core_of(tok: pywasmtok.Tokenizer) -> CoreTokenizer:
-    encoder = tok._hybrid.encoder
+    encoder = tok.hybrid.encoder
     assert isinstance(encoder, CoreBackend)
     return encoder.core
 

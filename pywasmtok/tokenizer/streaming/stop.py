@@ -56,13 +56,15 @@ class StopSequenceConfig:
         if not isinstance(self.min_tokens, int) or self.min_tokens < 0:
             raise InvalidArgument(f"min_tokens must be 0 or more, not {self.min_tokens!r:.40}")
 
-    def document(self, eos_token_ids: tuple[int, ...]) -> bytes:
-        """As the core reads it."""
+    def document(self, eos_token_ids: tuple[int, ...] | None) -> bytes:
+        """As the core reads it. None: a server knows the ends of sequence."""
         return json.dumps(
             {
                 "stop_tokens": self.stop_tokens,
                 "visible_stop_tokens": self.visible_stop_tokens,
-                "eos_tokens": _ids("eos_token_ids", eos_token_ids),
+                "eos_tokens": None
+                if eos_token_ids is None
+                else _ids("eos_token_ids", eos_token_ids),
                 "stop_sequences": self.stop_sequences,
                 "visible_stop_sequences": self.visible_stop_sequences,
                 "min_tokens": self.min_tokens,
@@ -200,7 +202,7 @@ class StopSequenceDecoder:
         cls,
         streaming: Streaming,
         config: StopSequenceConfig,
-        eos_token_ids: tuple[int, ...],
+        eos_token_ids: tuple[int, ...] | None,
         context: bytes,
         flags: int,
     ) -> Self:
@@ -225,10 +227,9 @@ class StopSequenceDecoder:
     ) -> Self:
         """Goes on where `state()` was taken, with an equal tokenizer and an equal config.
         `reset` goes back to this point."""
-        if eos_token_ids is None:
-            eos_token_ids = tokenizer.special_tokens.eos_token_ids
-        document = config.document(tuple(eos_token_ids))
-        decoder = cls._of(tokenizer.streaming, config, document, bytes(state))
+        streaming = tokenizer.streaming
+        document = config.document(ends_of(tokenizer, streaming, eos_token_ids))
+        decoder = cls._of(streaming, config, document, bytes(state))
         decoder._advance(b"", False)
         return decoder
 
@@ -354,6 +355,18 @@ class StopSequenceDecoder:
         if self._report is not None:
             return StoppedWithText(text) if text else Stopped()
         return Text(text) if text else Held()
+
+
+def ends_of(
+    tokenizer: Tokenizer, streaming: Streaming, eos_token_ids: Iterable[int] | None
+) -> tuple[int, ...] | None:
+    """The ids that end a sequence: those of a call, or of the file. None: the steps are made where
+    the file is."""
+    if eos_token_ids is None:
+        if streaming.knows_eos:
+            return None
+        eos_token_ids = tokenizer.special_tokens.eos_token_ids
+    return tuple(eos_token_ids)
 
 
 class StopSequenceBuilder:
