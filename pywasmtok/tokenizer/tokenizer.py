@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Iterable, Mapping, Set
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from ..chat.methods import ChatMethods
 from ..errors import InvalidArgument, InvalidText, SpecialTokenInText, TokenizerClosed
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from .streaming.spans import TokenSpan
     from .streaming.stop import StopSequenceConfig, StopSequenceDecoder
     from .streaming.stream import DecodeStream
-
-T = TypeVar("T")
 
 # Views that a tokenizer remembers; a program has few kinds of bounds.
 _MOST_VIEWS = 64

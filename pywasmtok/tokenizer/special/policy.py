@@ -39,15 +39,6 @@ class Policy(NamedTuple):
     allowed: tuple[int, ...] = ()
     """For `some`: the ids of the special tokens that are parsed."""
 
-    @property
-    def needs_no_guard(self) -> bool:
-        """A flag of the plain calls says it all: `special_is_text`."""
-        return self.special in ("all", "none")
-
-    @property
-    def special_is_text(self) -> bool:
-        return self.special == "none"
-
     def document(self, *, is_pair: bool = False) -> bytes:
         """What the core is told; see docs/abi.md."""
         names: object = {"allow": self.allowed} if self.special == "some" else self.special
