@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..errors import HostUnsupported, TokenizerError
-from .calls.tokenizer import CoreTokenizer, parsed, parsed_names
+from .calls.tokenizer import Bounds, CoreTokenizer, parsed, parsed_names
 from .wasm import abi, artifacts
 
 if TYPE_CHECKING:
@@ -84,7 +84,6 @@ def load_with(
     """The same with a core that is already open."""
     from .calls.cloning import ImageSource
     from .calls.deadline import within
-    from .calls.limited import LimitedTokenizer
     from .calls.pool import Pool
     from .calls.workers import SharedSource, no_bounds_here
     from .linux import thread_stack
@@ -104,8 +103,8 @@ def load_with(
             core = core.with_clock()
         with within(deadline if owner is None else owner.load_deadline):
             made = ImageSource(core, data, options, store, memory)
-        rest = Pool(made, made.most_instances), core.name, threads, made.from_snapshot
-        tok = LimitedTokenizer(*rest, deadline=deadline) if bounded else CoreTokenizer(*rest)
+        pool, bounds = Pool(made, made.most_instances), Bounds(deadline) if bounded else None
+        tok = CoreTokenizer(pool, core.name, threads, made.from_snapshot, bounds=bounds)
         tok.about, tok.image = made.about, made.image
         return tok
     except TokenizerError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Backend
+from .base import Backend, Complete
 from .hybrid import Hybrid
 
-__all__ = ["Backend", "Hybrid"]
+__all__ = ["Backend", "Complete", "Hybrid"]

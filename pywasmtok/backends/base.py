@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..errors import TokenizerError, Unsupported
+from ..errors import SpecialTokenInText, TokenizerError, Unsupported
 from ..tokenizer.arguments import Segment, TextPair, as_pair, is_pair
 from ..tokenizer.encoding import Encoding, EncodingBatch
 from ..tokenizer.fitting import Truncated, truncate_by_encoding
+from ..tokenizer.ids import as_bytes
+from ..tokenizer.special.policy import is_flag, policy_of
 
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids
-    from ..tokenizer.special.policy import AddedName, Policy
+    from ..tokenizer.limits import Limits
+    from ..tokenizer.recipe import BackendInfo
+    from ..tokenizer.special.policy import AddedName, Special
     from ..tokenizer.special.tokens import SpecialTokens
+    from .core import CoreBackend
+    from .streaming import Streaming
 
-__all__ = ["Backend"]
+__all__ = ["Backend", "Complete"]
 
 
 class Backend(ABC):
@@ -55,18 +62,20 @@ class Backend(ABC):
     ) -> EncodingBatch: ...
 
     def encode_guarded(
-        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+        self, text: str, pair: str | None, add_special_tokens: bool, special: Special
     ) -> Encoding:
-        """Under a policy that is no flag: `raise`, or some names."""
+        """With a `special` that is no flag: `raise`, or some names."""
+        policy = policy_of(special, self.added_names)
         raise self._unguarded(f"special:{policy.special}")
 
     def encode_batch_guarded(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool, policy: Policy
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool, special: Special
     ) -> EncodingBatch:
+        policy_of(special, self.added_names)
         made = []
         for place, item in enumerate(texts):
             try:
-                one = self.encode_guarded(*as_pair(item), add_special_tokens, policy)
+                one = self.encode_guarded(*as_pair(item), add_special_tokens, special)
             except TokenizerError as error:
                 inside = (error.path or "").removeprefix("texts") if is_pair(item) else ""
                 error.path = f"texts[{place}]{inside}"
@@ -75,9 +84,9 @@ class Backend(ABC):
         return EncodingBatch.join(made, add_special_tokens)
 
     def encode_segments(
-        self, segments: Sequence[Segment], add_special_tokens: bool, also: Sequence[int]
+        self, segments: Sequence[Segment], add_special_tokens: bool, control: str | Set[str]
     ) -> Encoding:
-        """One text of trusted and untrusted parts; ids in `also` count as special."""
+        """One text of trusted and untrusted parts; `control` says which tokens count as special."""
         raise self._unguarded("special:segments")
 
     def _unguarded(self, feature: str) -> Unsupported:
@@ -101,6 +110,21 @@ class Backend(ABC):
         """How many ids the text has. With a limit, the first number above it will do."""
         return len(self.encode(text, None, add_special_tokens, special_is_text))
 
+    def count_batch(
+        self, texts: Sequence[str], add_special_tokens: bool, special: Special
+    ) -> list[int]:
+        found = []
+        for place, text in enumerate(texts):
+            try:
+                if is_flag(special):
+                    found.append(self.count(text, add_special_tokens, special == "none"))
+                else:
+                    found.append(len(self.encode_guarded(text, None, add_special_tokens, special)))
+            except SpecialTokenInText as error:
+                error.path = f"texts[{place}]"
+                raise
+        return found
+
     def truncate(
         self,
         text: str,
@@ -114,6 +138,24 @@ class Backend(ABC):
 
         def encode(text: str, *, add_special_tokens: bool) -> Encoding:
             return self.encode(text, None, add_special_tokens, special_is_text)
+
+        return truncate_by_encoding(
+            encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
+        )
+
+    def truncate_guarded(
+        self,
+        text: str,
+        limit: int,
+        add_special_tokens: bool,
+        special: Special,
+        *,
+        keep_end: bool = False,
+    ) -> Truncated:
+        """`truncate` with a `special` that is no flag."""
+
+        def encode(text: str, *, add_special_tokens: bool) -> Encoding:
+            return self.encode_guarded(text, None, add_special_tokens, special)
 
         return truncate_by_encoding(
             encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
@@ -141,8 +183,79 @@ class Backend(ABC):
     @abstractmethod
     def vocab(self, with_added_tokens: bool) -> dict[str, int]: ...
 
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        return len(self.vocab(with_added_tokens))
+
     @abstractmethod
     def special_tokens(self) -> SpecialTokens: ...
 
     @abstractmethod
     def close(self) -> None: ...
+
+    # What bounds on calls change (`limited.py`).
+
+    def listed(self, items: Iterable[Any]) -> list[Any]:
+        """The items of a call."""
+        return list(items)
+
+    def ids_given(self, ids: Ids) -> bytes:
+        """The ids of a call, as bytes."""
+        return as_bytes(ids)
+
+    def as_one(self) -> AbstractContextManager[None]:
+        """Around several calls that are one for the caller: they have one deadline."""
+        return nullcontext()
+
+
+class Complete(Backend):
+    """A backend with all that a `Tokenizer` needs: two backends together, or a server."""
+
+    @abstractmethod
+    def info(self, build: str | None) -> BackendInfo: ...
+
+    @abstractmethod
+    def streaming(self, build: str | None, source: str) -> Streaming:
+        """What decodes step by step."""
+
+    @abstractmethod
+    def for_limits(self, limits: Limits) -> Complete:
+        """What keeps these bounds: this one, or one that shares what it has in memory."""
+
+    def bounded(self, limits: Limits) -> Backend:
+        """This one with the bounds that are checked outside of it."""
+        return self
+
+    @property
+    def chats(self) -> Any:
+        """What renders and encodes conversations, where that is not done in this process."""
+        return None
+
+    @property
+    def core(self) -> CoreBackend | None:
+        """The core, where it encodes."""
+        return None
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many calls went to a fallback, by reason."""
+        return {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed by something other than its tokenizer."""
+        return False
+
+    def format_of(self, stated: str) -> str:
+        """The format of the file."""
+        return stated
+
+    def require_file(self, what: str, feature: str) -> None:
+        """Raises where the file is not in this process."""
+
+    def reduced(self) -> tuple[Any, ...] | None:
+        """What a copy is made of, if not of a recipe."""
+        return None
+
+    def described(self, source: str, closed: bool) -> str:
+        info = self.info(None)
+        return f"<Tokenizer {source} ({'closed' if closed else f'{info.encoder}/{info.decoder}'})>"

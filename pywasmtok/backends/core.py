@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,13 @@ from ..tokenizer.arguments import Segment, TextPair, as_pair
 from ..tokenizer.encoding import Details, DetailSource, Encoding, EncodingBatch, view
 from ..tokenizer.fitting import Truncated, no_room
 from ..tokenizer.ids import as_bytes
-from ..tokenizer.special.policy import AddedName, Policy, segments_document
+from ..tokenizer.special.policy import (
+    AddedName,
+    Special,
+    control_ids,
+    policy_of,
+    segments_document,
+)
 from ..tokenizer.special.tokens import SpecialTokens
 from .base import Backend
 
@@ -70,9 +76,7 @@ class CoreBackend(Backend):
 
     def limited(self, deadline: float | None, memory: int | None) -> CoreBackend:
         """The same file with bounds on each call; it is closed with this one."""
-        from .._host.calls.limited import LimitedView
-
-        return CoreBackend(LimitedView(self._core, deadline, memory))
+        return CoreBackend(self._core.limited(deadline, memory))
 
     @property
     def build(self) -> str:
@@ -167,27 +171,30 @@ class CoreBackend(Backend):
         )
 
     def encode_guarded(
-        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+        self, text: str, pair: str | None, add_special_tokens: bool, special: Special
     ) -> Encoding:
+        policy = policy_of(special, self.added_names)
         texts = [text] if pair is None else [text, pair]
         source = _Guarded(self._core, texts, policy.document(is_pair=pair is not None))
         return Encoding(source.ids(add_special_tokens), source, text, pair, add_special_tokens)
 
     def encode_batch_guarded(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool, policy: Policy
+        self, texts: Sequence[str | TextPair], add_special_tokens: bool, special: Special
     ) -> EncodingBatch:
+        policy = policy_of(special, self.added_names)
         self._require_no_padding()
         singles = [item for item in texts if isinstance(item, str)]
         if len(singles) != len(texts):
-            return super().encode_batch_guarded(texts, add_special_tokens, policy)
+            return super().encode_batch_guarded(texts, add_special_tokens, special)
         document = policy.document()
         data, bounds = self._core.encode_with(singles, document, add_special_tokens, is_batch=True)
         sources: list[DetailSource] = [_Guarded(self._core, [text], document) for text in singles]
         return EncodingBatch(data, bounds, sources, singles, add_special_tokens)
 
     def encode_segments(
-        self, segments: Sequence[Segment], add_special_tokens: bool, also: Sequence[int]
+        self, segments: Sequence[Segment], add_special_tokens: bool, control: str | Set[str]
     ) -> Encoding:
+        also = control_ids(control, self.added_names)
         texts = [text for text, _ in segments]
         source = _Guarded(self._core, texts, segments_document(segments, also))
         data = source.ids(add_special_tokens)

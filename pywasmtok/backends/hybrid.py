@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .._locks import ForkSafeLock
 from ..errors import (
@@ -16,14 +16,15 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
-from ..tokenizer.encoding import DetailSource, Encoding, EncodingBatch
-from ..tokenizer.fitting import Truncated
-from .base import Backend
+from ..tokenizer.encoding import DetailSource, Encoding
+from ..tokenizer.observed import watch
+from ..tokenizer.recipe import BackendInfo
+from .base import Backend, Complete
 
 if TYPE_CHECKING:
-    from ..tokenizer.arguments import Segment, TextPair
     from ..tokenizer.ids import Ids
-    from ..tokenizer.special.policy import AddedName, Policy
+    from ..tokenizer.limits import Limits
+    from ..tokenizer.special.policy import AddedName
     from ..tokenizer.special.tokens import SpecialTokens
     from .core import CoreBackend
     from .streaming import Streaming
@@ -40,7 +41,20 @@ _blank = object.__new__
 _REFUSALS = (Unsupported, LimitExceeded, BackendFailure, HostError)
 
 
-class Hybrid(Backend):
+def _or_fallback(name: str) -> Any:
+    """The method of the encoder; the fallback's where the encoder refuses the call."""
+
+    def call(self: Hybrid, *args: Any, **how: Any) -> Any:
+        try:
+            return getattr(self.encoder, name)(*args, **how)
+        except _REFUSALS as error:
+            return self._instead(error, lambda other: getattr(other, name)(*args, **how))
+
+    call.__name__ = name
+    return call
+
+
+class Hybrid(Complete):
     name = "hybrid"
 
     def __init__(
@@ -67,6 +81,8 @@ class Hybrid(Backend):
         # Only asked where there is `encode_ids`.
         self._details = cast(DetailSource, encoder)
         self._refused: Counter[str] = Counter()
+        self._streaming: Streaming | None = None
+        self._sizes: dict[bool, int] = {}
         self._lock = ForkSafeLock()
 
     @property
@@ -87,10 +103,42 @@ class Hybrid(Backend):
         return self.encoder if isinstance(self.encoder, CoreBackend) else None
 
     def streaming(self, build: str | None, source: str) -> Streaming:
-        """What decodes step by step."""
-        from .streaming import choose
+        """What decodes step by step; chosen when it is first needed."""
+        chosen = self._streaming
+        if chosen is None:
+            from .streaming import choose
 
-        return choose(self, build, source)
+            chosen = self._streaming = choose(self, build, source)
+        return chosen
+
+    def info(self, build: str | None) -> BackendInfo:
+        decoder = self.decoder
+        names = self.encoder.name, decoder.name
+        return BackendInfo(*names, self._reason, build, self._decoder_reason)
+
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        size = self._sizes.get(with_added_tokens)
+        if size is None:
+            size = self._sizes[with_added_tokens] = len(self.vocab(with_added_tokens))
+        return size
+
+    def for_limits(self, limits: Limits) -> Hybrid:
+        """The backends of a view with these bounds: only the core keeps those of the sandbox."""
+        if not limits.needs_sandbox:
+            return self
+        core = self.core
+        if core is None:
+            raise Unsupported(
+                f"{self.encoder.name} has no bounds on time and memory; only the core has them",
+                feature="limits:encoder",
+            )
+        inside = core.limited(limits.deadline, limits.memory)
+        return Hybrid(inside, inside, source=self._source)
+
+    def bounded(self, limits: Limits) -> Backend:
+        from .limited import Limited
+
+        return cast("Backend", Limited(self, limits))
 
     @property
     def decoder_reason(self) -> str | None:
@@ -142,90 +190,16 @@ class Hybrid(Backend):
         # Not in `encode`: a name that a closure needs is slower to read, in every call.
         return self._instead(error, lambda other: other.encode(text, pair, *wanted))
 
-    def encode_with(
-        self,
-        text: str,
-        pair: str | None,
-        add_special_tokens: bool,
-        special_is_text: bool,
-        threads: int,
-    ) -> Encoding:
-        wanted = add_special_tokens, special_is_text
-        try:
-            return self.encoder.encode_with(text, pair, *wanted, threads)
-        except _REFUSALS as error:
-            return self._instead(error, lambda other: other.encode(text, pair, *wanted))
-
-    def encode_batch(
-        self,
-        texts: Sequence[str | TextPair],
-        add_special_tokens: bool,
-        special_is_text: bool = False,
-        threads: int | None = None,
-    ) -> EncodingBatch:
-        wanted = add_special_tokens, special_is_text, threads
-        try:
-            return self.encoder.encode_batch(texts, *wanted)
-        except _REFUSALS as error:
-            return self._instead(error, lambda other: other.encode_batch(texts, *wanted))
-
-    def encode_guarded(
-        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
-    ) -> Encoding:
-        wanted = add_special_tokens, policy
-        try:
-            return self.encoder.encode_guarded(text, pair, *wanted)
-        except _REFUSALS as error:
-            return self._instead(error, lambda other: other.encode_guarded(text, pair, *wanted))
-
-    def encode_batch_guarded(
-        self, texts: Sequence[str | TextPair], add_special_tokens: bool, policy: Policy
-    ) -> EncodingBatch:
-        wanted = add_special_tokens, policy
-        try:
-            return self.encoder.encode_batch_guarded(texts, *wanted)
-        except _REFUSALS as error:
-            return self._instead(error, lambda other: other.encode_batch_guarded(texts, *wanted))
-
-    def encode_segments(
-        self, segments: Sequence[Segment], add_special_tokens: bool, also: Sequence[int]
-    ) -> Encoding:
-        wanted = add_special_tokens, also
-        try:
-            return self.encoder.encode_segments(segments, *wanted)
-        except _REFUSALS as error:
-            return self._instead(error, lambda other: other.encode_segments(segments, *wanted))
+    encode_with = _or_fallback("encode_with")
+    encode_batch = _or_fallback("encode_batch")
+    encode_guarded = _or_fallback("encode_guarded")
+    encode_batch_guarded = _or_fallback("encode_batch_guarded")
+    encode_segments = _or_fallback("encode_segments")
+    count = _or_fallback("count")
+    truncate = _or_fallback("truncate")
 
     def added_names(self) -> Mapping[str, AddedName]:
         return self.encoder.added_names()
-
-    def count(
-        self,
-        text: str,
-        add_special_tokens: bool,
-        special_is_text: bool = False,
-        limit: int | None = None,
-    ) -> int:
-        wanted = add_special_tokens, special_is_text, limit
-        try:
-            return self.encoder.count(text, *wanted)
-        except _REFUSALS as error:
-            return self._instead(error, lambda other: other.count(text, *wanted))
-
-    def truncate(
-        self,
-        text: str,
-        limit: int,
-        add_special_tokens: bool,
-        special_is_text: bool = False,
-        *,
-        keep_end: bool = False,
-    ) -> Truncated:
-        wanted = text, limit, add_special_tokens, special_is_text
-        try:
-            return self.encoder.truncate(*wanted, keep_end=keep_end)
-        except _REFUSALS as error:
-            return self._instead(error, lambda other: other.truncate(*wanted, keep_end=keep_end))
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
         return self.decoder.decode(ids, skip_special_tokens, unknown)
@@ -252,6 +226,8 @@ class Hybrid(Backend):
         return self.encoder.special_tokens()
 
     def close(self) -> None:
+        if self._streaming is not None:
+            self._streaming.close()
         for backend in (self.encoder, self._decoder, self._fallback):
             if isinstance(backend, Backend):
                 backend.close()
@@ -270,6 +246,9 @@ class Hybrid(Backend):
             self._reason = reason
             self._refused[reason] += 1
             first = self._refused[reason] == 1
+        observer = watch.observer
+        if observer is not None:
+            observer.fell_back(reason)
         log.log(
             logging.WARNING if first else logging.DEBUG,
             "Core cannot serve a call for %s, falling back to HuggingFace: %s (%s)",

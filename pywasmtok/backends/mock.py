@@ -11,7 +11,7 @@ from ..errors import SpecialTokenInText
 from ..tokenizer.arguments import TextPair, as_pair
 from ..tokenizer.encoding import Details, Encoding, EncodingBatch
 from ..tokenizer.ids import REPLACEMENT, as_list, require_known
-from ..tokenizer.special.policy import AddedName, Policy
+from ..tokenizer.special.policy import AddedName, Special, policy_of
 from ..tokenizer.special.tokens import SpecialTokens
 from .base import Backend
 
@@ -77,8 +77,9 @@ class MockBackend(Backend):
         )
 
     def encode_guarded(
-        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+        self, text: str, pair: str | None, add_special_tokens: bool, special: Special
     ) -> Encoding:
+        policy = policy_of(special, self.added_names)
         for place, part in enumerate((text,) if pair is None else (text, pair)):
             for number, word, _ in _words(part, None, False):
                 if number not in map(_VOCAB.get, _SPECIAL) or number in policy.allowed:

@@ -96,6 +96,9 @@ class Streaming(ABC):
     """Streams and stop decoders of one tokenizer. All of a stream is its state, which its owner
     keeps: nothing here belongs to one of them, and any thread may call."""
 
+    knows_eos = False
+    """Whether the ends of sequence of the file are known where steps are made."""
+
     def __init__(self, name: str) -> None:
         self.name = name
         self._nodes: dict[bytes, Node] = {}
@@ -193,7 +196,7 @@ class CoreStreaming(Streaming):
         self._own = own
         self._core = core
         # As it is: the cost of a step that is not remembered is that of layers.
-        self.stream_one = core.stream_one  # type: ignore[method-assign]
+        self.stream_one = core.stream_one  # type: ignore[assignment, method-assign]
 
     def stream_new(self, context: bytes, flags: int) -> bytes:
         return self._core.stream_new(context, flags)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ..errors import TemplateLimitExceeded
 
 if TYPE_CHECKING:
     from ..loading.templates import TemplateLike
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from .templates.catalog import ChatTemplates
 
 __all__ = ["ChatMethods"]
+
+T = TypeVar("T")
 
 
 @cache
@@ -34,6 +38,9 @@ class ChatMethods:
     _chat: ChatTemplates | None = None
     chat_sandbox: Renderer | None = None
     """Where templates are rendered, if not where all of this process are."""
+
+    _elsewhere: Any = None
+    """What renders and encodes conversations, where that is not done in this process."""
 
     @property
     def chat_encoder(self) -> Tokenizer | None:
@@ -78,6 +85,10 @@ class ChatMethods:
         limits          bounds on templates and their work
         kwargs          variables of the template
         """
+        if self._elsewhere is not None:
+            given = {**locals()}
+            del given["self"], given["conversation"]
+            return self._elsewhere.apply_chat_template(conversation, **given.pop("kwargs"), **given)
         texts = not (tokenize or sanitize_control_tokens or return_assistant_tokens_mask)
         # Read once: `close` in another thread may set it to None at any moment.
         known = self._chat
@@ -98,6 +109,7 @@ class ChatMethods:
             if text is not None:
                 return text
         face = _face()
+        limits = self._template_limits(limits)
         # In the order of the fields, as above.
         asked = face.Asked(
             tools,
@@ -113,8 +125,9 @@ class ChatMethods:
             kwargs,
         )
         if texts:
-            return face.chat_text(self.chat_templates, conversation, asked)
-        return face.apply_chat_template(
+            return self._bounded(face.chat_text, self.chat_templates, conversation, asked)
+        return self._bounded(
+            face.apply_chat_template,
             cast("Tokenizer", self),
             conversation,
             asked,
@@ -132,16 +145,42 @@ class ChatMethods:
     def encode_chat(self, messages: Sequence[Any], **arguments: Any) -> Any:
         """Ids of a conversation in which nothing that a message says becomes a control token, with
         the span of each message and the assistant mask; see `pywasmtok.chat.encode`."""
+        if self._elsewhere is not None:
+            return self._elsewhere.encode_chat(messages, **arguments)
         from .encode import encode_chat
 
-        return encode_chat(cast("Tokenizer", self), messages, **arguments)
+        arguments["limits"] = self._template_limits(arguments.get("limits"))
+        return self._bounded(encode_chat, cast("Tokenizer", self), messages, **arguments)
 
     def chat_session(self, **arguments: Any) -> ChatSession:
         """A conversation that grows: only what is new is rendered and encoded, where that is
         proven to be the same."""
         from .session import ChatSession
 
-        return ChatSession(cast("Tokenizer", self), **arguments)
+        self._require_templates("a session of a chat", "chat_session")
+        arguments["limits"] = self._template_limits(arguments.get("limits"))
+        return self._bounded(ChatSession, cast("Tokenizer", self), **arguments)
+
+    def _template_limits(self, asked: TemplateLimits | None) -> TemplateLimits | None:
+        """What a call asks for itself, within the bounds of this tokenizer."""
+        limits = cast("Tokenizer", self).limits
+        return asked if limits is None else limits.for_templates(asked)
+
+    def _require_templates(self, what: str, feature: str = "chat_template") -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.require_file(what, feature)
+
+    def _bounded(self, call: Callable[..., T], *args: Any, **how: Any) -> T:
+        """Rendering and encoding have one deadline; a bound on templates that is one of this
+        tokenizer is raised as that."""
+        tok = cast("Tokenizer", self)
+        if tok.limits is None:
+            return call(*args, **how)
+        try:
+            with tok.as_one():
+                return call(*args, **how)
+        except TemplateLimitExceeded as error:
+            raise tok.limits.passed_by_template(error) from error
 
     def get_chat_template(
         self, chat_template: str | None = None, tools: Sequence[Any] | None = None
@@ -160,6 +199,7 @@ class ChatMethods:
         from ..loading.sources.templates import RUN_TIME
         from ..loading.templates import place_of
 
+        self._require_templates("another chat template")
         tok = cast("Tokenizer", self)
         tok.recipe = tok.recipe._replace(chat_template=place_of(RUN_TIME, template))
         self._chat = None
@@ -179,5 +219,6 @@ class ChatMethods:
         if known is None:
             from .templates.catalog import ChatTemplates
 
+            self._require_templates("the text of a chat template")
             known = self._chat = ChatTemplates.of(cast("Tokenizer", self))
         return known

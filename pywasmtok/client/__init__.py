@@ -11,12 +11,12 @@ share everything else: `calls` and `records` make requests and read answers, `re
 ask again. docs/client.md is the guide.
 """
 
-from ..backends.remote import RemoteTokenizer
 from .answers import Key, NewKey, ServedChat, ServedTokenizer, Tenant, Usage
 from .asynchronous import AsyncClient
 from .awaited import AsyncStream, AsyncTokenizer
 from .blocking import Client
 from .errors import BadAnswer, ConnectionFailed, RemoteError, RemoteTimeout
+from .remote import RemoteTokenizer
 from .retry import Retries
 
 __all__ = [

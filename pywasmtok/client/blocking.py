@@ -8,17 +8,18 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..backends.remote import RemoteTokenizer, deadline_of
 from ..errors import TokenizerClosed
 from . import records
 from .address import Address, Key, split_tokenizer
 from .call import Answer, Call
 from .http import Settings, answer_of, error_from, httpx, is_lost
+from .remote import RemoteTokenizer, deadline_of
 from .retry import Attempts, Retries
 
 if TYPE_CHECKING:
     from ..loading.sources.source import SourceLike
     from ..tokenizer.limits import Limits
+    from ..tokenizer.tokenizer import Tokenizer
     from .answers import NewKey, ServedTokenizer, Tenant, Usage
 
 __all__ = ["Client", "connect"]
@@ -69,7 +70,7 @@ class Client:
     def url(self) -> str:
         return self.settings.address.url
 
-    def tokenizer(self, name: str) -> RemoteTokenizer:
+    def tokenizer(self, name: str) -> Tokenizer:
         """A tokenizer of the server, by name or digest. Nothing is asked until it is used."""
         return RemoteTokenizer(self, name)
 
@@ -202,7 +203,7 @@ class Client:
         return f"<Client of {self.url}{' (closed)' if self.closed else ''}>"
 
 
-def connect(url: str, key: str | None, limits: Limits | None) -> RemoteTokenizer:
+def connect(url: str, key: str | None, limits: Limits | None) -> Tokenizer:
     """What `create_tokenizer` answers for an URL. The server is asked whether it has the
     tokenizer, as a file would be looked for."""
     deadline = None if limits is None else deadline_of(limits)

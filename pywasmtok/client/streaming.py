@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
 from .._host.wasm import abi
@@ -53,11 +52,12 @@ class Send(Protocol):
 
 
 class RemoteStreaming(Streaming):
-    def __init__(self, name: str, send: Send, eos_token_ids: Sequence[int] | None = None) -> None:
+    knows_eos = True
+
+    def __init__(self, name: str, send: Send) -> None:
         super().__init__("remote")
         self._tokenizer = name
         self._send = send
-        self._eos = None if eos_token_ids is None else list(eos_token_ids)
 
     def flags(
         self, skip_special_tokens: bool, unknown_id: str = HABIT, byte_runs: str = "exact"
@@ -102,7 +102,8 @@ class RemoteStreaming(Streaming):
     def _stops(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A configuration as the API spells it."""
         stops = {name: asked[spelled] for name, spelled in _SPELLED.items()}
-        return stops if self._eos is None else {**stops, "eos_token_ids": self._eos}
+        eos = asked["eos_tokens"]
+        return stops if eos is None else {**stops, "eos_token_ids": eos}
 
     def _step(self, ids: bytes, state: bytes, finish: bool, stops: dict[str, Any] | None) -> Step:
         values = view(ids).tolist()

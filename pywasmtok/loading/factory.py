@@ -24,6 +24,7 @@ from ..errors import (
 )
 from ..tokenizer.arguments import check_threads
 from ..tokenizer.limits import Limits
+from ..tokenizer.observed import observed
 from ..tokenizer.recipe import Options, Recipe, makers
 from ..tokenizer.special.tokens import is_control
 from ..tokenizer.tokenizer import Tokenizer
@@ -252,13 +253,14 @@ def _time_of(limits: Limits | None) -> AbstractContextManager[None]:
     return within(limits.deadline)
 
 
+@observed("load")
 def from_recipe(recipe: Recipe) -> Tokenizer:
     if recipe.options.encoder == "mock":
         from ..backends.mock import MockBackend
 
         mock = MockBackend()
         hybrid = Hybrid(mock, mock, source=recipe.source)
-        return _tokenizer(hybrid, recipe, None, "mock")
+        return Tokenizer(hybrid, recipe, build=None, file_format="mock")
     if recipe.options.encoder == "default":
         encoder = "hf" if hf_reads(bytes(recipe.data), recipe.load) else "auto"
         recipe = recipe._replace(options=recipe.options._replace(encoder=encoder))
@@ -267,15 +269,7 @@ def from_recipe(recipe: Recipe) -> Tokenizer:
     hybrid, build, file_format = _join(recipe)
     if recipe.options.preload and isinstance(hybrid.decoder, HFBackend):
         hybrid.decoder.load()
-    return _tokenizer(hybrid, recipe, build, file_format)
-
-
-def _tokenizer(hybrid: Hybrid, recipe: Recipe, build: str | None, file_format: str) -> Tokenizer:
-    if recipe.limits is None:
-        return Tokenizer(hybrid, recipe, build=build, file_format=file_format)
-    from ..backends.limited import TokenizerWithLimits
-
-    return TokenizerWithLimits(hybrid, recipe, build=build, file_format=file_format)
+    return Tokenizer(hybrid, recipe, build=build, file_format=file_format)
 
 
 def _core_alone(options: Options) -> Options:
@@ -424,17 +418,5 @@ def fall_back(load: Callable[[], object], error: TokenizerError, source: str) ->
     return reason
 
 
-def _limited(tok: Tokenizer, limits: Limits | None, bounds: dict[str, Any]) -> Tokenizer:
-    from ..backends.limited import limited
-
-    return limited(tok, limits, bounds)
-
-
-def _from_recipe(recipe: Recipe) -> Tokenizer:
-    # Found by its name at each call: metrics put a function that counts in its place.
-    return from_recipe(recipe)
-
-
-makers.from_recipe = _from_recipe
+makers.from_recipe = from_recipe
 makers.from_file = create_tokenizer_from_file
-makers.limited = _limited

@@ -3,9 +3,9 @@
     from pywasmtok import metrics
     metrics.enable(aliases=("sglang", "dynamo"))
 
-Until then nothing is counted and nothing is looked at: enabling puts counting functions in the
-place of the methods of this package, and disabling puts the methods back. Without the package
-prometheus-client `enable` does nothing and answers False. docs/metrics.md lists the names.
+Until then nothing is counted: calls see that there is no observer (`tokenizer/observed.py`), and
+enabling sets one. Without the package prometheus-client `enable` does nothing and answers False.
+docs/metrics.md lists the names.
 
 No text, no id, no name of a file or of a tenant is in a label: every set of labels is bounded.
 """
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .._locks import ForkSafeLock
 from ..errors import InvalidArgument
+from ..tokenizer.observed import watch
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -37,7 +38,6 @@ class _State(NamedTuple):
     registry: CollectorRegistry
     aliases: tuple[str, ...]
     collectors: tuple[Any, ...]
-    originals: tuple[tuple[Any, str, Any], ...]
 
 
 class _Current:
@@ -72,7 +72,7 @@ def enable(registry: CollectorRegistry | None = None, aliases: Iterable[str] = (
                 hint="metrics.disable() first",
             )
         from .collectors import collectors_for
-        from .counting import put_in_place
+        from .counting import Counting
 
         instruments = Instruments.made()
         collectors = (*instruments, *collectors_for(instruments, wanted))
@@ -85,18 +85,18 @@ def enable(registry: CollectorRegistry | None = None, aliases: Iterable[str] = (
             for collector in registered:
                 target.unregister(collector)
             raise InvalidArgument(f"the registry has such metrics already: {error}") from error
-        _Current.state = _State(target, wanted, collectors, put_in_place(instruments))
+        _Current.state = _State(target, wanted, collectors)
+        watch.observer = Counting(instruments)
     return True
 
 
 def disable() -> None:
-    """Puts every method back as it was, and takes the metrics out of the registry."""
+    """Counts nothing any more, and takes the metrics out of the registry."""
     with _lock:
         state, _Current.state = _Current.state, None
+        watch.observer = None
         if state is None:
             return
-        for owner, name, original in state.originals:
-            setattr(owner, name, original)
         for collector in state.collectors:
             state.registry.unregister(collector)
 

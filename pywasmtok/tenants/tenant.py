@@ -323,7 +323,6 @@ class Tenant:
         """Only with bounds that can be checked in advance: nothing stops a call of another
         library."""
         from ..backends.hf import HFBackend
-        from ..backends.limited import view_of
         from ..loading.factory import from_recipe
         from ..tokenizer.tokenizer import Options
 
@@ -336,7 +335,7 @@ class Tenant:
             return made
 
         counted = replace(self._limits.calls, deadline=None, memory=None)
-        tok = view_of(self._pool.outside(entry.file.sha256(), whole), counted)
+        tok = self._pool.outside(entry.file.sha256(), whole).view(counted)
         tok.chat_sandbox = self._sandbox
         return tok
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ..errors import InvalidArgument, InvalidText, TokenizerError
 
@@ -73,11 +74,13 @@ def check_unknown(unknown_id: str) -> str:
     return unknown_id
 
 
-def segments_of(segments: Iterable[Segment]) -> list[Segment]:
+def segments_of(
+    segments: Iterable[Segment], listed: Callable[[Iterable[Any]], list[Any]] = list
+) -> list[Segment]:
     if isinstance(segments, str | bytes) or not isinstance(segments, Iterable):
         raise InvalidArgument(f"segments are (text, trusted) each, not {type(segments).__name__}")
     parts: list[Segment] = []
-    for place, item in enumerate(segments):
+    for place, item in enumerate(listed(segments)):
         match item:
             case (str() as text, bool() as trusted):
                 parts.append((text, trusted))
@@ -89,13 +92,16 @@ def segments_of(segments: Iterable[Segment]) -> list[Segment]:
     return parts
 
 
-def items_of(texts: Iterable[str | TextPair]) -> list[str | TextPair]:
+def items_of(
+    texts: Iterable[str | TextPair], listed: Callable[[Iterable[Any]], list[Any]] = list
+) -> list[str | TextPair]:
+    """`listed` makes the list, within the bounds of a call where there are some."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InvalidArgument(
             f"a batch is an iterable of texts, not {type(texts).__name__}",
             hint="encode() takes a single text",
         )
-    items = list(texts)
+    items = listed(texts)
     for place, item in enumerate(items):
         if isinstance(item, str):
             continue

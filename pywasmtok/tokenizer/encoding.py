@@ -94,6 +94,11 @@ class Encoding(FlatIds, Sequence[int]):
         return memoryview(self._data).cast("I")
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The text, and its pair if there is one."""
+        return (self._text,) if self._pair is None else (self._text, self._pair)
+
+    @property
     def ids(self) -> list[int]:
         """The ids as a list, made once."""
         ids = self._list
@@ -292,6 +297,10 @@ class EncodingBatch(Sequence[Encoding]):
             add_special_tokens,
             special_is_text,
         )
+
+    @property
+    def texts(self) -> Sequence[str | tuple[str, str]]:
+        return self._texts
 
     @property
     def buffer(self) -> memoryview:

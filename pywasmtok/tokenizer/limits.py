@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from ..errors import InvalidArgument
+from ..errors import (
+    DeadlineExceeded,
+    InvalidArgument,
+    MemoryLimit,
+    QuotaExceeded,
+    TemplateLimitExceeded,
+    TokenizerError,
+)
 
 __all__ = ["Limits", "TemplateLimits"]
 
@@ -103,6 +110,18 @@ class Limits:
         if self.max_file_bytes is not None:
             object.__setattr__(self, "file_bytes", self.max_file_bytes)
 
+    @classmethod
+    def of(cls, limits: Limits | None, bounds: dict[str, Any]) -> Limits:
+        """What `limited` was given: a `Limits`, or the arguments of one."""
+        if limits is None:
+            try:
+                return cls(**bounds)
+            except TypeError as error:
+                raise InvalidArgument(f"limited() takes the arguments of Limits: {error}") from None
+        if bounds or not isinstance(limits, Limits):
+            raise InvalidArgument("limited() takes a pywasmtok.Limits, or the arguments of one")
+        return limits
+
     def _check_deadline(self) -> None:
         value: object = self.deadline
         if value is None:
@@ -128,6 +147,17 @@ class Limits:
         if self.max_template_output is not None:
             tighter["output"] = min(self.max_template_output, limits.output)
         return replace(limits, **tighter) if tighter else limits
+
+    def passed_by_template(self, error: TemplateLimitExceeded) -> TokenizerError:
+        """The error of a call whose template passed one of these; else the template's own."""
+        said, most = error.message, self.max_template_output
+        if error.feature == "deadline" and self.deadline is not None:
+            return DeadlineExceeded.of(said, self.deadline, self.deadline)
+        if error.feature == "memory" and self.memory is not None:
+            return MemoryLimit.of(said, self.memory, None)
+        if error.feature == "output" and most is not None:
+            return QuotaExceeded.of(said, most, most + 1)
+        return error
 
     def tightened(self, other: Limits) -> Limits:
         """The smaller one of each bound."""

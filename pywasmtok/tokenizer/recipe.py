@@ -146,7 +146,6 @@ class Makers:
 
     from_recipe: Callable[[Recipe], Tokenizer]
     from_file: Callable[..., Tokenizer]
-    limited: Callable[[Tokenizer, Limits | None, dict[str, Any]], Tokenizer]
 
 
 makers = Makers()

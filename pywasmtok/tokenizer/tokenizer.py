@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
+from collections.abc import Iterable, Mapping, Set
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from ..chat.methods import ChatMethods
 from ..errors import InvalidArgument, InvalidText, SpecialTokenInText, TokenizerClosed
@@ -19,27 +20,31 @@ from .arguments import (
     segments_of,
     what_is_wrong_with,
 )
-from .encoding import Encoding, EncodingBatch
-from .fitting import Truncated, check_limit, check_side, truncate_by_encoding
-from .ids import MAX_ID, as_bytes
+from .encoding import Encoding, EncodingBatch, view
+from .fitting import Truncated, check_limit, check_side
+from .ids import MAX_ID
+from .limits import Limits
+from .observed import observed, watch
 from .recipe import BackendInfo, Options, Recipe, makers
-from .special.policy import AddedName, Policy, Special, control_ids, policy_of
+from .special.policy import AddedName, Special, is_flag
 
 if TYPE_CHECKING:
-    from ..backends import Backend, Hybrid
+    from ..backends import Backend, Complete, Hybrid
     from ..backends.core import CoreBackend
     from ..backends.streaming import Streaming
+    from ..client.answers import ServedTokenizer
+    from ..client.blocking import Client
     from ..loading.sources import SourceLike
     from .fingerprint import Fingerprints
     from .ids import Ids
-    from .limits import Limits
     from .special.tokens import SpecialTokens
     from .streaming.sequence import Sequence
     from .streaming.spans import TokenSpan
     from .streaming.stop import StopSequenceConfig, StopSequenceDecoder
     from .streaming.stream import DecodeStream
 
-T = TypeVar("T")
+# Views that a tokenizer remembers; a program has few kinds of bounds.
+_MOST_VIEWS = 64
 
 __all__ = ["BackendInfo", "Options", "Recipe", "Tokenizer"]
 
@@ -52,24 +57,31 @@ class Tokenizer(ChatMethods):
 
     def __init__(
         self,
-        backend: Hybrid,
+        backend: Complete,
         recipe: Recipe,
         *,
         build: str | None,
         file_format: str = "tokenizer.json",
+        shared: bool = False,
     ) -> None:
-        self._backend: Backend = backend
+        """`shared`: the backends belong to another tokenizer, and `close` leaves them open."""
+        # What answers calls, and what is behind it.
+        limits = recipe.limits
+        self._backend: Backend = backend if limits is None else backend.bounded(limits)
         self._hybrid = backend
         self._recipe = recipe
         self._build = build
         self._format = file_format
         self._unknown = habit_of(file_format)
-        self._sizes: dict[bool, int] = {}
         self._special_tokens: SpecialTokens | None = None
-        self._streaming: Streaming | None = None
         self._fingerprints: Fingerprints | None = None
+        self._elsewhere = backend.chats
+        self._shared = shared
+        # The tokenizer that this is a view of, where that is not kept alive by the backends.
+        self._view_of: Tokenizer | None = None
+        self._closed = False
         # Those that `limited` has made.
-        self.views: dict[Limits, Tokenizer] = {}
+        self._views: dict[Limits, Tokenizer] = {}
 
     @staticmethod
     def from_file(path: SourceLike, **options: Any) -> Tokenizer:
@@ -93,14 +105,35 @@ class Tokenizer(ChatMethods):
         are text. See docs/special-tokens.md.
         `threads`: with how many threads a large text is done, at most; see docs/threads.md.
         """
-        if pair is not None or not isinstance(text, str):
-            check_text(text, pair)
+        if (
+            pair is None
+            and special == "all"
+            and threads is None
+            and watch.observer is None
+            and isinstance(text, str)
+        ):
+            # What most calls are, with one call less in between.
+            try:
+                return self._backend.encode(text, None, add_special_tokens)
+            except InvalidText as error:
+                raise what_is_wrong_with([text]) or error from None
+        return self._encode(text, pair, add_special_tokens, special, threads)
+
+    @observed("encode")
+    def _encode(
+        self,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        special: Special,
+        threads: int | None,
+    ) -> Encoding:
+        check_text(text, *(() if pair is None else (pair,)))
         special_is_text = False
         if special != "all":
-            policy = policy_of(special, self._backend.added_names)
-            if not policy.needs_no_guard:
-                return self._encode_guarded(text, pair, add_special_tokens, policy)
-            special_is_text = policy.special_is_text
+            if special != "none":
+                return self._encode_guarded(text, pair, add_special_tokens, special)
+            special_is_text = True
         try:
             if threads is not None:
                 wanted = add_special_tokens, special_is_text, check_threads(threads) or 1
@@ -110,6 +143,7 @@ class Tokenizer(ChatMethods):
             texts = [text] if pair is None else [(text, pair)]
             raise what_is_wrong_with(texts) or error from None
 
+    @observed("encode_batch")
     def encode_batch(
         self,
         texts: Iterable[str | TextPair],
@@ -122,18 +156,18 @@ class Tokenizer(ChatMethods):
 
         `threads`: with how many threads a large batch is done, at most; see docs/threads.md.
         """
-        items = items_of(texts)
-        policy = policy_of(special, self._backend.added_names)
-        wanted = add_special_tokens, policy.special_is_text, check_threads(threads)
+        items = items_of(texts, self.listed)
+        wanted = add_special_tokens, special == "none", check_threads(threads)
         try:
-            if policy.needs_no_guard:
+            if is_flag(special):
                 return self._backend.encode_batch(items, *wanted)
-            return self._backend.encode_batch_guarded(items, add_special_tokens, policy)
+            return self._backend.encode_batch_guarded(items, add_special_tokens, special)
         except SpecialTokenInText as error:
             raise _with_character(error, items) from None
         except InvalidText as error:
             raise what_is_wrong_with(items) or error from None
 
+    @observed("encode_segments")
     def encode_segments(
         self,
         segments: Iterable[Segment],
@@ -147,36 +181,45 @@ class Tokenizer(ChatMethods):
         nor from text of which a part is untrusted. `control="added"`: nor does any other added
         token that is not white space; a set: nor do added tokens of these names.
         """
-        parts = segments_of(segments)
-        also = control_ids(control, self._backend.added_names)
+        parts = segments_of(segments, self.listed)
         try:
-            return self._backend.encode_segments(parts, add_special_tokens, also)
+            return self._backend.encode_segments(parts, add_special_tokens, control)
         except InvalidText as error:
             raise what_is_wrong_with([text for text, _ in parts]) or error from None
 
     def _encode_guarded(
-        self, text: str, pair: str | None, add_special_tokens: bool, policy: Policy
+        self, text: str, pair: str | None, add_special_tokens: bool, special: Special
     ) -> Encoding:
         texts = text if pair is None else (text, pair)
         try:
-            return self._backend.encode_guarded(text, pair, add_special_tokens, policy)
+            return self._backend.encode_guarded(text, pair, add_special_tokens, special)
         except SpecialTokenInText as error:
             raise _with_character(error, texts) from None
         except InvalidText as error:
             raise what_is_wrong_with([texts]) or error from None
 
+    @observed("count")
     def count(self, text: str, add_special_tokens: bool = True, *, special: Special = "all") -> int:
         """How many ids `encode` answers; they stay where they are."""
         return self._count(text, add_special_tokens, special, None)
 
+    @observed("count_batch")
     def count_batch(
         self, texts: Iterable[str], add_special_tokens: bool = True, *, special: Special = "all"
     ) -> list[int]:
         """`count` of each text."""
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise InvalidArgument(f"a batch is an iterable of texts, not {type(texts).__name__}")
-        return [self.count(text, add_special_tokens, special=special) for text in texts]
+        items = self.listed(texts)
+        check_text(*items)
+        try:
+            return self._backend.count_batch(items, add_special_tokens, special)
+        except SpecialTokenInText as error:
+            raise _with_character(error, items) from None
+        except InvalidText as error:
+            raise what_is_wrong_with(items) or error from None
 
+    @observed("fits")
     def fits(
         self, text: str, n: int, add_special_tokens: bool = True, *, special: Special = "all"
     ) -> bool:
@@ -185,6 +228,7 @@ class Tokenizer(ChatMethods):
         limit = check_limit(n)
         return self._count(text, add_special_tokens, special, limit) <= limit
 
+    @observed("truncate")
     def truncate(
         self,
         text: str,
@@ -200,33 +244,27 @@ class Tokenizer(ChatMethods):
         """
         check_text(text)
         limit, keep_end = check_limit(n), check_side(side)
-        policy = policy_of(special, self._backend.added_names)
-        if policy.needs_no_guard:
-            wanted = text, limit, add_special_tokens, policy.special_is_text
-            return self._measure(text, lambda: self._backend.truncate(*wanted, keep_end=keep_end))
-
-        def encode(text: str, *, add_special_tokens: bool) -> Encoding:
-            return self._encode_guarded(text, None, add_special_tokens, policy)
-
-        return truncate_by_encoding(
-            encode, text, limit, add_special_tokens=add_special_tokens, keep_end=keep_end
-        )
+        wanted = text, limit, add_special_tokens
+        try:
+            if is_flag(special):
+                return self._backend.truncate(*wanted, special == "none", keep_end=keep_end)
+            return self._backend.truncate_guarded(*wanted, special, keep_end=keep_end)
+        except SpecialTokenInText as error:
+            raise _with_character(error, text) from None
+        except InvalidText as error:
+            raise what_is_wrong_with([text]) or error from None
 
     def _count(
         self, text: str, add_special_tokens: bool, special: Special, limit: int | None
     ) -> int:
         check_text(text)
-        policy = policy_of(special, self._backend.added_names)
-        if not policy.needs_no_guard:
-            return len(self._encode_guarded(text, None, add_special_tokens, policy))
-        wanted = add_special_tokens, policy.special_is_text, limit
-        return self._measure(text, lambda: self._backend.count(text, *wanted))
-
-    def _measure(self, text: str, call: Callable[[], T]) -> T:
-        """The call, with an error that speaks of the whole text and not of the part looked at."""
+        if not is_flag(special):
+            return len(self._encode_guarded(text, None, add_special_tokens, special))
+        wanted = add_special_tokens, special == "none", limit
         try:
-            return call()
+            return self._backend.count(text, *wanted)
         except InvalidText as error:
+            # It speaks of the whole text, and not of the part that was looked at.
             raise what_is_wrong_with([text]) or error from None
 
     def decode(
@@ -237,9 +275,18 @@ class Tokenizer(ChatMethods):
         `unknown_id` says what becomes of an id that there is not: `"skip"`, `"error"`, or
         `"replace"` (U+FFFD). None: what the reference of the file's format does.
         """
+        observer = watch.observer
+        if observer is None:
+            return self._decode(ids, skip_special_tokens, unknown_id)
+        return observer.call(
+            "decode", Tokenizer._decode, self, ids, skip_special_tokens, unknown_id
+        )
+
+    def _decode(self, ids: Ids, skip_special_tokens: bool, unknown_id: str | None) -> str:
         unknown = self._unknown_id(unknown_id)
         return self._backend.decode(ids, skip_special_tokens, unknown)
 
+    @observed("decode_batch")
     def decode_batch(
         self,
         lists: Iterable[Ids],
@@ -251,7 +298,7 @@ class Tokenizer(ChatMethods):
         if isinstance(lists, str | bytes) or not isinstance(lists, Iterable):
             raise InvalidArgument(f"lists of ids, not {type(lists).__name__}")
         wanted = skip_special_tokens, self._unknown_id(unknown_id), check_threads(threads)
-        return self._backend.decode_batch(list(lists), *wanted)
+        return self._backend.decode_batch(self.listed(lists), *wanted)
 
     def decode_bytes(
         self, ids: Ids, skip_special_tokens: bool = True, *, unknown_id: str | None = None
@@ -262,14 +309,16 @@ class Tokenizer(ChatMethods):
         """
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id))
-        return streaming.decode_bytes(as_bytes(ids), flags)
+        return streaming.decode_bytes(self._backend.ids_given(ids), flags)
 
     def token_spans(self, ids: Ids, skip_special_tokens: bool = True) -> list[TokenSpan]:
         """Which token wrote which part of the text, in bytes and in characters: what a server
         sends with log probabilities."""
         from .streaming.spans import token_spans
 
-        return token_spans(self, ids, skip_special_tokens)
+        self._hybrid.require_file("spans of tokens", "token_spans")
+        with self.as_one():
+            return token_spans(self, ids, skip_special_tokens)
 
     def decode_stream(
         self,
@@ -290,7 +339,8 @@ class Tokenizer(ChatMethods):
 
         streaming = self.streaming
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
-        return DecodeStream.begin(streaming, streaming.first(as_bytes(prompt_ids), flags), history)
+        context = self._backend.ids_given(prompt_ids)
+        return DecodeStream.begin(streaming, streaming.first(context, flags), history)
 
     def stop_decoder(
         self,
@@ -307,21 +357,22 @@ class Tokenizer(ChatMethods):
         `eos_token_ids` stop it, too, unless the config ignores them. None: those that the file and
         the configurations beside it state (`special_tokens.eos_token_ids`).
         """
-        from .streaming.stop import StopSequenceDecoder
+        from .streaming.stop import StopSequenceDecoder, ends_of
 
-        if eos_token_ids is None:
-            eos_token_ids = self.special_tokens.eos_token_ids
         streaming = self.streaming
+        eos = ends_of(self, streaming, eos_token_ids)
         flags = streaming.flags(skip_special_tokens, self._unknown_id(unknown_id), byte_runs)
         return StopSequenceDecoder.begin(
-            streaming, config, tuple(eos_token_ids), as_bytes(prompt_ids), flags
+            streaming, config, eos, self._backend.ids_given(prompt_ids), flags
         )
 
     def sequence(self, token_ids: Ids = (), skip_special_tokens: bool = False) -> Sequence:
         """Ids and their text, growing together."""
         from .streaming.sequence import Sequence
 
-        return Sequence(self, token_ids, skip_special_tokens)
+        given = view(self._backend.ids_given(token_ids))
+        with self.as_one():
+            return Sequence(self, given, skip_special_tokens)
 
     @property
     def stream_backend(self) -> str:
@@ -332,12 +383,8 @@ class Tokenizer(ChatMethods):
     @property
     def streaming(self) -> Streaming:
         """The backend that decodes step by step; chosen when it is first needed."""
-        if self.closed:
-            raise TokenizerClosed("this tokenizer is closed", source=self.source)
-        chosen = self._streaming
-        if chosen is None:
-            chosen = self._streaming = self._hybrid.streaming(self._build, self.source)
-        return chosen
+        self._require_open()
+        return self._hybrid.streaming(self._build, self.source)
 
     def _unknown_id(self, unknown_id: str | None) -> str:
         return self._unknown if unknown_id is None else check_unknown(unknown_id)
@@ -370,10 +417,7 @@ class Tokenizer(ChatMethods):
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """How many tokens there are. Ids may have gaps: the largest can be beyond this."""
-        size = self._sizes.get(with_added_tokens)
-        if size is None:
-            size = self._sizes[with_added_tokens] = len(self.get_vocab(with_added_tokens))
-        return size
+        return self._backend.vocab_size(with_added_tokens)
 
     @property
     def vocab_size(self) -> int:
@@ -392,14 +436,7 @@ class Tokenizer(ChatMethods):
 
     @property
     def backend(self) -> BackendInfo:
-        hybrid = self._hybrid
-        return BackendInfo(
-            encoder=hybrid.encoder.name,
-            decoder=hybrid.decoder.name,
-            reason=hybrid.reason,
-            build=self._build,
-            decoder_reason=hybrid.decoder_reason,
-        )
+        return self._hybrid.info(self._build)
 
     @property
     def core_backend(self) -> CoreBackend | None:
@@ -409,22 +446,32 @@ class Tokenizer(ChatMethods):
     @property
     def hybrid(self) -> Hybrid:
         """The backends that encode and decode."""
+        self._require_file()
+        self._require_open()
+        return cast("Hybrid", self._hybrid)
+
+    def _require_open(self) -> None:
         if self.closed:
             raise TokenizerClosed("this tokenizer is closed", source=self.source)
-        return self._hybrid
+
+    def _require_file(self) -> None:
+        self._hybrid.require_file("the file", "file")
 
     @property
     def recipe(self) -> Recipe:
         """What an equal tokenizer is made of."""
+        self._require_file()
         return self._recipe
 
     @recipe.setter
     def recipe(self, recipe: Recipe) -> None:
+        self._require_file()
         self._recipe = recipe
 
     @property
     def made_of(self) -> tuple[bytes, bytes]:
         """The bytes of the file, and the options that it was loaded with."""
+        self._require_file()
         return bytes(self._recipe.data), self._recipe.load
 
     @property
@@ -447,8 +494,9 @@ class Tokenizer(ChatMethods):
     def _identity(self) -> Fingerprints:
         known = self._fingerprints
         if known is None:
-            if self.closed:
-                raise TokenizerClosed("this tokenizer is closed", source=self.source)
+            what = "the fingerprint; `served.digest` names the file"
+            self._hybrid.require_file(what, "fingerprint")
+            self._require_open()
             from .fingerprint import fingerprints_of
 
             known = self._fingerprints = fingerprints_of(self._recipe)
@@ -457,7 +505,7 @@ class Tokenizer(ChatMethods):
     @property
     def format(self) -> str:
         """What kind of file this was made from, such as `tokenizer.json`, `gguf`, `tiktoken`."""
-        return self._format
+        return self._hybrid.format_of(self._format)
 
     @property
     def source(self) -> str:
@@ -466,20 +514,18 @@ class Tokenizer(ChatMethods):
 
     def close(self) -> None:
         """Gives the memory back. Later calls raise TokenizerClosed; closing twice is fine."""
-        self._end()
-        self._hybrid.close()
-
-    def _end(self) -> None:
+        self._closed = True
         # A call then needs no check of its own.
         self._backend = cast("Backend", _Closed(self._recipe.source))
+        self._elsewhere = self._elsewhere and self._backend
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
-        if self._streaming is not None:
-            self._streaming.close()
+        if not self._shared:
+            self._hybrid.close()
 
     @property
     def closed(self) -> bool:
-        return self._backend is not self._hybrid
+        return self._closed or self._hybrid.closed
 
     def limited(self, limits: Limits | None = None, **bounds: Any) -> Tokenizer:
         """The same tokenizer with bounds on every call: `tok.limited(deadline=0.05).encode(text)`.
@@ -487,12 +533,43 @@ class Tokenizer(ChatMethods):
         Takes a `Limits`, or its arguments. It shares the tables and is cheap to make; never does
         it allow more than this one does. It is closed with this one. See docs/limits.md.
         """
-        return makers.limited(self, limits, bounds)
+        wanted = Limits.of(limits, bounds)
+        if self.limits is not None:
+            wanted = self.limits.tightened(wanted)
+        view = self._views.get(wanted)
+        if view is None or view.closed:
+            view = self.view(wanted)
+            if len(self._views) < _MOST_VIEWS:
+                self._views[wanted] = view
+        return view
+
+    def view(self, limits: Limits) -> Tokenizer:
+        """A new tokenizer with exactly these bounds, over what this one has in memory. `close` of
+        it leaves this one open."""
+        self._require_open()
+        view = Tokenizer(
+            self._hybrid.for_limits(limits),
+            self._recipe._replace(limits=limits),
+            build=self._build,
+            file_format=self._format,
+            shared=True,
+        )
+        view.chat_sandbox = self.chat_sandbox
+        view._view_of = self if view._hybrid is self._hybrid else None
+        return view
 
     @property
     def limits(self) -> Limits | None:
         """The bounds on calls, where there are any."""
         return self._recipe.limits
+
+    def listed(self, items: Iterable[Any]) -> list[Any]:
+        """The items of a batch, as many as a call may have."""
+        return self._backend.listed(items)
+
+    def as_one(self) -> AbstractContextManager[None]:
+        """Around several calls that are one for the caller: they have one deadline."""
+        return self._backend.as_one()
 
     def __enter__(self) -> Self:
         return self
@@ -503,12 +580,32 @@ class Tokenizer(ChatMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise TokenizerClosed("a closed tokenizer cannot be copied", source=self.source)
-        return (_recreate, (self._recipe,))
+        return self._hybrid.reduced() or (_recreate, (self._recipe,))
 
     def __repr__(self) -> str:
-        info = self.backend
-        state = "closed" if self.closed else f"{info.encoder}/{info.decoder}"
-        return f"<Tokenizer {self.source} ({state})>"
+        return self._hybrid.described(self.source, self.closed)
+
+    # What a tokenizer on a server has besides; others have no such attributes.
+
+    @property
+    def client(self) -> Client:
+        """The client of the server."""
+        return cast("Client", self._of_server("client"))
+
+    @property
+    def name(self) -> str:
+        """The name on the server."""
+        return str(self._of_server("served_name"))
+
+    @property
+    def served(self) -> ServedTokenizer:
+        """What the server says of it now."""
+        return cast("ServedTokenizer", self._of_server("served"))
+
+    def _of_server(self, name: str) -> Any:
+        if self._hybrid.name != "remote":
+            raise AttributeError(f"{self!r} is on no server and has no {name}")
+        return getattr(self._hybrid, name)
 
 
 class _Closed:
@@ -526,7 +623,13 @@ def _recreate(recipe: Recipe) -> Tokenizer:
 
 
 # What the library that a format belongs to does with an id that there is not.
-_HABITS = {"tokenizer.json": "skip", "vocab+merges": "skip", "mock": "skip"}
+_HABITS = {
+    "tokenizer.json": "skip",
+    "vocab+merges": "skip",
+    "mock": "skip",
+    # That of the format, which only the server knows.
+    "remote": "habit",
+}
 
 
 def habit_of(file_format: str) -> str:

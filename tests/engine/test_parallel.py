@@ -12,8 +12,9 @@ from nasty import texts
 
 import pywasmtok
 from pywasmtok import errors
+from pywasmtok._host.calls.long_text import LONG_TEXT
 from pywasmtok._host.calls.parallel import Parallel
-from pywasmtok._host.calls.tokenizer import LONG_TEXT, CoreTokenizer
+from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok.backends.core import CoreBackend
 
 # Ordinary words between what is made to find differences: there are cuts among them.
@@ -35,7 +36,7 @@ def some_text(seed: str, size: int) -> str:
 
 
 def core_of(tok: pywasmtok.Tokenizer) -> CoreTokenizer:
-    encoder = tok._hybrid.encoder
+    encoder = tok.hybrid.encoder
     assert isinstance(encoder, CoreBackend)
     return encoder.core
 

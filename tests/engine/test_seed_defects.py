@@ -297,7 +297,7 @@ def test_d1_a_call_that_the_core_refuses_is_served() -> None:
 def test_d2_a_file_is_not_loaded_twice() -> None:
     tok = streams.open_bytes(small.file(), "auto", "hf")
     tok.encode("Hello")
-    decoder = tok._hybrid.decoder
+    decoder = tok.hybrid.decoder
     assert isinstance(decoder, HFBackend)
     assert not decoder.loaded
     tok.decode([0])

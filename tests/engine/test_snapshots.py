@@ -44,7 +44,7 @@ def opened(data: bytes, store: Any) -> pywasmtok.Tokenizer:
 
 
 def from_snapshot(tok: pywasmtok.Tokenizer) -> bool:
-    backend = tok._hybrid.encoder
+    backend = tok.hybrid.encoder
     assert isinstance(backend, CoreBackend)
     return backend.core.from_snapshot
 

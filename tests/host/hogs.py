@@ -43,7 +43,6 @@ import cores
 import pywasmtok._host as host
 from wasmtime import _ffi as ffi
 from pywasmtok import errors
-from pywasmtok._host.calls.limited import LimitedView
 from pywasmtok._host.linux import timer
 from pywasmtok._host.wasm import wasmtime_machine
 if {by_hand}:
@@ -63,7 +62,7 @@ def hog():
     while True:
         n += 1
 
-tok = LimitedView(host.load_with(cores.sample_core(False), b"a file"), {deadline}, None)
+tok = host.load_with(cores.sample_core(False), b"a file").limited({deadline}, None)
 for _ in range(4):
     threading.Thread(target=hog, daemon=True).start()
 rows = []

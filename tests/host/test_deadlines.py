@@ -8,6 +8,7 @@ import random
 import sys
 import threading
 import time
+import weakref
 from functools import partial
 
 import pytest
@@ -16,7 +17,6 @@ import pywasmtok
 import pywasmtok._host as host
 from pywasmtok import errors
 from pywasmtok._host.calls import deadline, ticker
-from pywasmtok._host.calls.limited import LimitedView
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.linux import timer
 from pywasmtok._host.wasm.cache import Cache
@@ -35,7 +35,7 @@ only_linux = pytest.mark.skipif(not timer._library(), reason="no timers that nee
 
 def bounded(seconds: float | None = 0.05, memory: int | None = None) -> CoreTokenizer:
     """Its calls have the deadline; its loading has as long as a busy machine may need."""
-    return LimitedView(host.load_with(sample_core(False), b"a file"), seconds, memory)
+    return host.load_with(sample_core(False), b"a file").limited(seconds, memory)
 
 
 def _encoded(data: bytes, instance: Instance) -> bytes:
@@ -122,10 +122,24 @@ def test_ticks_cover_the_time() -> None:
     assert [ticker.ticks(n * ticker.PERIOD) for n in (0.1, 1, 1.5, 7, 100)] == [2, 2, 3, 8, 101]
 
 
+def test_a_view_of_a_view_is_closed_with_the_tokenizer_and_no_cycle_keeps_it() -> None:
+    plain = load()
+    inner = plain.limited(5.0, None).limited(1.0, None)
+    assert inner.encode_ids("right", False) == ids_of("right")
+    inner.close()
+    assert inner.encode_ids("right", False) == ids_of("right")
+    plain.close()
+    with pytest.raises(errors.TokenizerClosed):
+        inner.encode_ids("right", False)
+    gone = [weakref.ref(plain), weakref.ref(inner)]
+    del plain, inner
+    assert [one() for one in gone] == [None, None]
+
+
 def test_calls_without_a_deadline_see_no_clock() -> None:
     """Also those that can be interrupted, which is how the main thread makes long calls."""
     plain = load()
-    view = LimitedView(plain, 0.02, None)
+    view = plain.limited(0.02, None)
     results = []
     threads = [
         threading.Thread(target=lambda: results.append(plain.encode_ids("z" * LONG, False)))
@@ -242,8 +256,7 @@ def test_after_a_fork() -> None:
     import cores
     import pywasmtok._host as host
     from pywasmtok import errors
-    from pywasmtok._host.calls.limited import LimitedView
-    tok = LimitedView(host.load_with(cores.sample_core(False), b"a file"), 0.05, None)
+    tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
     def late():
         began = time.monotonic()
         try:
@@ -295,8 +308,7 @@ def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
     import cores
     import pywasmtok._host as host
     from pywasmtok import errors
-    from pywasmtok._host.calls.limited import LimitedView
-    tok = LimitedView(host.load_with(cores.sample_core(False), b"a file"), 0.05, None)
+    tok = host.load_with(cores.sample_core(False), b"a file").limited(0.05, None)
     try:
         tok.encode_ids(cores.SPIN)
     except errors.DeadlineExceeded:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pywasmtok._host.calls import interrupt
-from pywasmtok._host.calls.tokenizer import LONG_TEXT
+from pywasmtok._host.calls.long_text import LONG_TEXT
 from pywasmtok._host.wasm.instance import Instance
 from pywasmtok._host.wasm.status import Interrupted
 

@@ -22,7 +22,6 @@ START = (
     TRAP_ALL
     + """
     import faulthandler, os, signal
-    from pywasmtok._host.calls.limited import LimitedView
     from pywasmtok._host.linux import trap_handlers
 
     def relies(tok):
@@ -42,7 +41,7 @@ def test_calls_without_bounds_rely_on_handlers_and_those_with_bounds_do_not() ->
             + """
     tok = cores.load()
     trap_all(tok)
-    bounded = LimitedView(tok, 5.0, None), LimitedView(tok, None, 64 << 20)
+    bounded = tok.limited(5.0, None), tok.limited(None, 64 << 20)
     for one in bounded:
         assert one.encode_ids("right", False) == cores.ids_of("right")
     print(relies(tok), *map(relies, bounded))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -12,28 +13,18 @@ import pytest
 import small
 
 import pywasmtok
-from pywasmtok import InvalidArgument, StopSequenceConfig, StopSequenceDecoder, metrics
-from pywasmtok.backends.hybrid import Hybrid
+from pywasmtok import InvalidArgument, StopSequenceConfig, metrics
 from pywasmtok.loading import factory
 from pywasmtok.metrics import counting as _counting
+from pywasmtok.tokenizer.observed import watch
 from pywasmtok.tokenizer.tokenizer import Options, Recipe, Tokenizer
-
-METHODS = (
-    *((Tokenizer, name) for name in ("encode", "encode_batch", "decode", "decode_batch")),
-    *((Tokenizer, name) for name in ("encode_segments", "count", "fits", "truncate")),
-    *((pywasmtok.DecodeStream, name) for name in ("step", "step_batch")),
-    *((StopSequenceDecoder, name) for name in ("process_token", "process_tokens", "flush")),
-    (Hybrid, "_instead"),
-    (factory, "from_recipe"),
-)
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    before = [owner.__dict__[name] for owner, name in METHODS]
     yield
     metrics.disable()
-    assert [owner.__dict__[name] for owner, name in METHODS] == before
+    assert watch.observer is None
     assert not metrics.enabled()
 
 
@@ -53,9 +44,8 @@ def core() -> dict[str, str]:
 
 def test_without_the_package_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    before = [owner.__dict__[name] for owner, name in METHODS]
     assert metrics.enable(aliases=("sglang", "dynamo")) is False
-    assert [owner.__dict__[name] for owner, name in METHODS] == before
+    assert watch.observer is None
     metrics.disable()
 
 
@@ -270,9 +260,9 @@ def test_labels_are_bounded(registry: Any) -> None:
 
 def test_enabling_twice(registry: Any) -> None:
     assert metrics.enable(registry, aliases=("sglang",))
-    method = Tokenizer.__dict__["encode"]
+    observer = watch.observer
     assert metrics.enable(registry, aliases=["sglang"])
-    assert Tokenizer.__dict__["encode"] is method
+    assert watch.observer is observer is not None
     with pytest.raises(InvalidArgument, match="already"):
         metrics.enable(registry)
     metrics.disable()
@@ -295,11 +285,24 @@ def test_a_registry_that_has_such_names(registry: Any) -> None:
     assert not metrics.enabled()
 
 
-def test_methods_look_as_before(registry: Any) -> None:
-    documented = Tokenizer.encode.__doc__
+def test_batches_are_read_once_and_within_bounds(registry: Any) -> None:
     metrics.enable(registry)
-    assert Tokenizer.encode.__doc__ == documented
-    assert Tokenizer.encode.__name__ == "encode"
+    tok = open_bytes(small.file())
+    assert tok.decode_batch(lists=iter([[97], [98, 99]])) == ["a", "bc"]
+    assert registry.get_sample_value("pywasmtok_decoded_tokens_total", core()) == 3
+    with pytest.raises(pywasmtok.InputTooLarge):
+        tok.limited(max_batch_items=3).decode_batch(itertools.repeat([97]))
+    labels = {"operation": "decode_batch", "kind": "input_too_large"}
+    assert registry.get_sample_value("pywasmtok_errors_total", labels) == 1
+
+
+def test_streams_made_before_are_counted(registry: Any) -> None:
+    stream = open_bytes(small.file()).decode_stream()
+    stream.step(97)
+    metrics.enable(registry)
+    stream.step(97)
+    labels = {"operation": "stream"}
+    assert registry.get_sample_value("pywasmtok_stream_tokens_total", labels) == 1
 
 
 def test_threads(registry: Any) -> None:

@@ -25,7 +25,7 @@ LONG = [*range(100_000, 100_300), 4_294_967_295]
 
 def encoding(ids: list[int]) -> Encoding:
     tok = pywasmtok.create_tokenizer("mock://")
-    return Encoding(array("I", ids).tobytes(), tok._hybrid.encoder, "", None, False)  # type: ignore[arg-type]
+    return Encoding(array("I", ids).tobytes(), tok.hybrid.encoder, "", None, False)  # type: ignore[arg-type]
 
 
 # What docs/hashes.md states: a change of one of these is a change of the contract.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from pywasmtok import InvalidArgument, SpecialTokenInText
-from pywasmtok.tokenizer.special.policy import ALL, NONE, AddedName, policy_of
+from pywasmtok.tokenizer.special.policy import ALL, NONE, AddedName, is_flag, policy_of
 
 ADDED = {
     "</s>": AddedName(7, True),
@@ -25,12 +25,13 @@ def _added() -> Mapping[str, AddedName]:
 def test_the_plain_ones_are_a_flag() -> None:
     assert policy_of("all", _added) is ALL
     assert policy_of("none", _added) is NONE
-    assert (ALL.needs_no_guard, ALL.special_is_text) == (True, False)
-    assert (NONE.needs_no_guard, NONE.special_is_text) == (True, True)
+    assert is_flag("all")
+    assert is_flag("none")
+    assert not is_flag({"all"})
 
 
 def test_the_others_are_a_document() -> None:
-    assert not policy_of("raise", _added).needs_no_guard
+    assert not is_flag("raise")
     raising = {"special": "raise", "pair": False}
     assert json.loads(policy_of("raise", _added).document()) == raising
     # One that the file does not call special may be a control token all the same.

@@ -358,7 +358,7 @@ class TestOverAnotherLibrary:
         from pywasmtok.backends.streaming import HeldStreaming
 
         tok = streams.open_bytes(streams.llama(), "hf", "hf")
-        tok._streaming = HeldStreaming(tok._hybrid.decoder, "decoder:Odd")
+        tok.hybrid._streaming = HeldStreaming(tok.hybrid.decoder, "decoder:Odd")
         assert tok.stream_backend == "held until flush: decoder:Odd"
         hi, x = ids_of(tok, "▁hi", "x")
         assert steps(tok, [], [hi, x, 0xE4]) == ["", "", "", "hix�"]

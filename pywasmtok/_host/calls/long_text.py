@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from ..wasm.instance import Instance
     from .helpers import Job
 
+# Calls with so many bytes of input or more take long enough to be worth stopping: up to some tens
+# of milliseconds, at the rates of slow patterns. Handing a call over to the thread
+# that can be interrupted costs about 0.1 ms, a tenth of what quick ones need for their ids.
+LONG_TEXT: Final = 512 * 1024
+# The same where more than ids is asked for, or for ids to be decoded.
+LONG_INPUT: Final = 256 * 1024
+
 # How much of the text in front of a place is searched. Prose has a cut in every line. Where there
 # is none, as in runs of line breaks, a search takes longer than encoding the part. So only every
 # so manyth part looks far: texts whose cuts are rare have parts, too.

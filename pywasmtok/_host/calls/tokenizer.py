@@ -6,12 +6,11 @@ import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...errors import InvalidArgument, TokenizerError
-from ..linux.trap_handlers import A_CALL, BETWEEN_LOOKS, faulthandler_enabled
 from ..wasm import abi, status
-from ..wasm.status import Interrupted
+from .long_text import LONG_INPUT, LONG_TEXT
 from .parallel import Parallel, utf8
 
 if TYPE_CHECKING:
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
     from ..wasm.instance import FullEncoding, Instance, Kept, StopStep
     from .helpers import Job
     from .pool import Pool
-
-# Calls with so many bytes of input or more take long enough to be worth stopping: up to some tens
-# of milliseconds, at the rates of slow patterns. Handing a call over to the thread
-# that can be interrupted costs about 0.1 ms, a tenth of what quick ones need for their ids.
-LONG_TEXT: Final = 512 * 1024
-# The same where more than ids is asked for, or for ids to be decoded.
-LONG_INPUT: Final = 256 * 1024
 
 # Of a batch under a policy, so much text goes into one call: memory is bounded by this.
 BATCH_BYTES: Final = 16 * 1024 * 1024
@@ -42,6 +34,13 @@ UNKNOWN_IDS: Final = {
 }
 
 
+class Bounds(NamedTuple):
+    """Of the calls of a tokenizer; its instances keep a bound on memory themselves."""
+
+    deadline: float | None
+    """Seconds that a call may take."""
+
+
 class CoreTokenizer:
     """Moves texts into the core and ids out of it. Ids are bytes: little-endian u32.
 
@@ -54,10 +53,14 @@ class CoreTokenizer:
         build: str,
         threads: int | None = None,
         from_snapshot: bool = False,
+        *,
+        bounds: Bounds | None = None,
+        view_of: CoreTokenizer | None = None,
     ) -> None:
+        """`view_of`: the tokenizer to which the pool belongs, and with which it is closed."""
         # Imported here, not above: they need wasmtime, which is loaded on first use only.
-        from ..linux import thread_stack
-        from . import interrupt
+        from ..wasm.instance import Instance
+        from .checkout import BoundedCheckout, Checkout
 
         self.build = build
         # Whether an earlier load, maybe of another process, has saved this one its parsing.
@@ -67,16 +70,32 @@ class CoreTokenizer:
         # The memory that its instances begin with, where each has one of its own.
         self.image: Image | None = None
         self._pool = pool
-        self._idle = pool.idle
-        # For views, by whether they have a deadline, and by their memory; and, under `None`, for
-        # calls that may be stopped.
-        self._other_pools: dict[tuple[bool, int | None] | None, Pool] = {}
-        self._thread = thread_stack.checked
-        self._require_stack = thread_stack.require
-        self._interrupt = interrupt
+        self._view_of = view_of
         self._parallel = Parallel(threads, LONG_TEXT)
-        # How many more bytes may be encoded before the signal handlers are checked again.
-        self._unseen, self._faulthandler = BETWEEN_LOOKS, faulthandler_enabled()
+        checkout = Checkout(pool) if bounds is None else BoundedCheckout(pool, bounds.deadline)
+        # None of it refers to this object: memory is given back when the last reference goes.
+        self._other_pools, self._other_pool = checkout.other_pools, checkout.other_pool
+        self._short, self._long, self._help = checkout.short, checkout.long, checkout.help
+        self._stoppable = checkout.stoppable
+        self._encode = checkout.quick(Instance.encode_ids)
+        self._decode = checkout.quick(Instance.decode)
+        self._step = checkout.quick(lambda one, ids, state: one.stream_step(ids, state, 0))
+        self._last_step = checkout.quick(
+            lambda one, ids, state: one.stream_step(ids, state, abi.STEP_FINISH)
+        )
+        self.stream_one: Callable[[bytes, bytes], tuple[str, bytes]]
+        """`stream_step` for one id, as u32, and a state of some tens of bytes."""
+        self.stream_one = checkout.quick(Instance.stream_one)
+
+    def limited(self, deadline: float | None, memory: int | None) -> CoreTokenizer:
+        """The same tokenizer with bounds on each call: tables are shared, instances are not. Its
+        pool belongs to this one."""
+        owner = self._view_of or self
+        pool = owner._other_pool((deadline is not None, memory))
+        threads, bounds = self._parallel.threads, Bounds(deadline)
+        return CoreTokenizer(
+            pool, self.build, threads, self.from_snapshot, bounds=bounds, view_of=owner
+        )
 
     def encode_ids(
         self, text: str, add_special_tokens: bool = True, special_is_text: bool = False
@@ -92,29 +111,7 @@ class CoreTokenizer:
             flags |= _NAMES_ARE_TEXT
         if len(data) >= LONG_TEXT:
             return self._encode_long(data, flags)
-        # From here on this is `_short`, written out: the call would cost a tenth of the whole.
-        try:
-            self._thread.enough  # noqa: B018
-        except AttributeError:
-            self._require_stack()
-        self._unseen -= len(data) + A_CALL
-        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
-            self._look_at_handlers()
-        try:
-            instance = self._idle.pop()
-        except IndexError:
-            instance = self._pool.acquire()
-        try:
-            ids = instance.encode_ids(data, flags)
-        except BaseException as error:
-            self._pool.settle(instance, error)
-            raise
-        if self._pool.attention:
-            self._pool.come_back(instance)
-        else:
-            self._idle.append(instance)
-            if self._pool.attention:
-                self._pool.attend()
+        ids: bytes = self._encode(data, flags)
         return ids
 
     def encode_ids_with(
@@ -274,30 +271,8 @@ class CoreTokenizer:
             flags |= abi.DECODE_SKIP_SPECIAL_TOKENS
         if len(ids) >= LONG_INPUT:
             text: str = self._long(lambda one: one.decode(ids, flags))
-            return text
-        # `_short`, written out, for the reason that `encode_ids` has.
-        try:
-            self._thread.enough  # noqa: B018
-        except AttributeError:
-            self._require_stack()
-        self._unseen -= len(ids) + A_CALL
-        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
-            self._look_at_handlers()
-        try:
-            instance = self._idle.pop()
-        except IndexError:
-            instance = self._pool.acquire()
-        try:
-            text = instance.decode(ids, flags)
-        except BaseException as error:
-            self._pool.settle(instance, error)
-            raise
-        if self._pool.attention:
-            self._pool.come_back(instance)
         else:
-            self._idle.append(instance)
-            if self._pool.attention:
-                self._pool.attend()
+            text = self._decode(ids, flags)
         return text
 
     def decode_batch(
@@ -326,60 +301,11 @@ class CoreTokenizer:
 
     def stream_step(self, ids: bytes, state: bytes, finish: bool) -> tuple[str, bytes]:
         """Text, and the state from which the next step goes on."""
-        flags = abi.STEP_FINISH if finish else 0
         if len(ids) >= LONG_INPUT:
+            flags = abi.STEP_FINISH if finish else 0
             answer: tuple[str, bytes] = self._long(lambda one: one.stream_step(ids, state, flags))
-            return answer
-        # `_short`, written out, for the reason that `encode_ids` has.
-        try:
-            self._thread.enough  # noqa: B018
-        except AttributeError:
-            self._require_stack()
-        self._unseen -= A_CALL
-        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
-            self._look_at_handlers()
-        try:
-            instance = self._idle.pop()
-        except IndexError:
-            instance = self._pool.acquire()
-        try:
-            answer = instance.stream_step(ids, state, flags)
-        except BaseException as error:
-            self._pool.settle(instance, error)
-            raise
-        if self._pool.attention:
-            self._pool.come_back(instance)
         else:
-            self._idle.append(instance)
-            if self._pool.attention:
-                self._pool.attend()
-        return answer
-
-    def stream_one(self, token_id: bytes, state: bytes) -> tuple[str, bytes]:
-        """The same for one id, as u32, and a state of some tens of bytes."""
-        # `_short`, written out, for the reason that `encode_ids` has.
-        try:
-            self._thread.enough  # noqa: B018
-        except AttributeError:
-            self._require_stack()
-        self._unseen -= A_CALL
-        if self._unseen < 0 or faulthandler_enabled() is not self._faulthandler:
-            self._look_at_handlers()
-        try:
-            instance = self._idle.pop()
-        except IndexError:
-            instance = self._pool.acquire()
-        try:
-            answer = instance.stream_one(token_id, state)
-        except BaseException as error:
-            self._pool.settle(instance, error)
-            raise
-        if self._pool.attention:
-            self._pool.come_back(instance)
-        else:
-            self._idle.append(instance)
-            if self._pool.attention:
-                self._pool.attend()
+            answer = (self._last_step if finish else self._step)(ids, state)
         return answer
 
     def stop_new(self, context: bytes, config: bytes, flags: int) -> tuple[bytes, bytes]:
@@ -413,17 +339,6 @@ class CoreTokenizer:
     def info(self) -> dict[str, Any]:
         return parsed(self._run(0, lambda one: one.info()))
 
-    def _other_pool(self, bounds: tuple[bool, int | None] | None) -> Pool:
-        """Instances with these bounds; `None`: with none, but calls of them can be ended."""
-        pool = self._other_pools.get(bounds)
-        if pool is None:
-            usual = self._pool.open_source()
-            source = usual.with_stops() if bounds is None else usual.limited(*bounds)
-            # Of two threads that both make one, the first wins.
-            pool = type(self._pool)(source, self._pool.limit)
-            pool = self._other_pools.setdefault(bounds, pool)
-        return pool
-
     def retire(self) -> None:
         """Keeps no idle instance any more: each later call makes a new one."""
         self._pool.retire()
@@ -431,8 +346,10 @@ class CoreTokenizer:
             pool.retire()
 
     def close(self) -> None:
-        """Frees what is idle now, and the rest as the calls that use it end."""
-        self._pool.close()
+        """Frees what is idle now, and the rest as the calls that use it end. A view leaves its pool
+        to the tokenizer that it is a view of."""
+        if self._view_of is None:
+            self._pool.close()
         for pool in tuple(self._other_pools.values()):
             pool.close()
 
@@ -460,92 +377,11 @@ class CoreTokenizer:
             return self._help(helped, work, size)
         return self._long(work) if size >= is_long else self._short(work, size)
 
-    def _short(self, work: Callable[[Instance], Any], size: int = 0) -> Any:
-        self._require_stack_once()
-        self._unseen -= size + A_CALL
-        if self._unseen < 0:
-            self._look_at_handlers()
-        instance = self._pool.acquire()
-        try:
-            result = work(instance)
-        except BaseException as error:
-            self._pool.settle(instance, error)
-            raise
-        self._pool.release(instance)
-        return result
-
-    def _long(self, work: Callable[[Instance], Any]) -> Any:
-        """In the main thread, signal handlers may end the call with an exception."""
-        self._require_stack_once()
-        in_main = self._interrupt.in_main_thread()
-        while True:
-            self._pool.look_at_handlers()
-            pool = self._stoppable() if in_main else self._pool
-            instance = pool.acquire()
-            try:
-                result = self._interrupt.run(instance, work)
-            except Interrupted as error:
-                # Meant for another call. This one has changed nothing and starts over.
-                pool.settle(instance, error)
-            except BaseException as error:
-                pool.settle(instance, error)
-                raise
-            else:
-                pool.release_after_long_call(instance)
-                return result
-
-    def _stoppable(self) -> Pool:
-        """Instances whose calls can be ended, where those for all other calls cannot."""
-        if self._pool.open_source().stoppable:
-            return self._pool
-        return self._other_pool(None)
-
     def _encode_long(self, data: bytes, flags: int, threads: int | None = None) -> bytes:
         ids = self._parallel.encode_long(self._run, data, flags, threads)
         if ids is None:
             ids = self._long(lambda one: one.encode_ids(data, flags))
         return ids
-
-    def _help(self, job: Job, work: Callable[[Instance], Any], size: int) -> Any:
-        """In a thread of the crew. Raises `Interrupted` when the job has been stopped."""
-        # Only large pieces need an instance that can be stopped: usual ones end soon enough.
-        stoppable = job.apart and size >= LONG_TEXT
-        while True:
-            self._pool.look_at_handlers()
-            pool = self._stoppable() if stoppable else self._pool
-            instance = pool.acquire()
-            job.inside[instance] = pool
-            try:
-                # `Job.stop` sets `stopped` before it reads `inside`, so a stop is never missed.
-                if job.stopped:
-                    raise Interrupted
-                result = instance.interruptible(work)
-                # Perhaps the pool has lost this instance by now.
-                if job.stopped:
-                    raise Interrupted
-            except Interrupted as error:
-                pool.settle(instance, error)
-                if job.stopped:
-                    raise
-                # Meant for another call of the same engine.
-            except BaseException as error:
-                pool.settle(instance, error)
-                raise
-            else:
-                pool.release_after_long_call(instance)
-                return result
-            finally:
-                job.inside.pop(instance, None)
-
-    def _look_at_handlers(self) -> None:
-        enabled = faulthandler_enabled()
-        self._pool.look_at_handlers()
-        # Set these last: threads that see them valid skip the check.
-        self._unseen, self._faulthandler = BETWEEN_LOOKS, enabled
-
-    def _require_stack_once(self) -> None:
-        if not hasattr(self._thread, "enough"):
-            self._require_stack()
 
     def __reduce__(self) -> Any:
         raise TypeError("a loaded tokenizer cannot be pickled: load its file where it is needed")

@@ -154,7 +154,7 @@ def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def further(tokenizer: Any, count: int, text: str, kept: dict[str, int]) -> list[float]:
     """Seconds for each of some further instances; what they keep goes into `kept`."""
-    pool = tokenizer._hybrid.encoder.core._pool
+    pool = tokenizer.hybrid.encoder.core._pool
     part = text.encode()[:SEEN].decode(errors="ignore").encode()
     before = proportional()
     seconds, instances = [], []

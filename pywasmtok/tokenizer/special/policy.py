@@ -15,6 +15,7 @@ __all__ = [
     "Policy",
     "Special",
     "control_ids",
+    "is_flag",
     "policy_of",
     "segments_document",
 ]
@@ -38,15 +39,6 @@ class Policy(NamedTuple):
     allowed: tuple[int, ...] = ()
     """For `some`: the ids of the special tokens that are parsed."""
 
-    @property
-    def needs_no_guard(self) -> bool:
-        """A flag of the plain calls says it all: `special_is_text`."""
-        return self.special in ("all", "none")
-
-    @property
-    def special_is_text(self) -> bool:
-        return self.special == "none"
-
     def document(self, *, is_pair: bool = False) -> bytes:
         """What the core is told; see docs/abi.md."""
         names: object = {"allow": self.allowed} if self.special == "some" else self.special
@@ -63,6 +55,11 @@ ALL: Final = Policy("all")
 NONE: Final = Policy("none")
 _RAISE: Final = Policy("raise")
 _NAMED: Final = {"all": ALL, "none": NONE, "raise": _RAISE}
+
+
+def is_flag(special: object) -> bool:
+    """Whether a flag of the plain calls says it all. Everything else is checked by the backend."""
+    return isinstance(special, str) and special in ("all", "none")
 
 
 def policy_of(special: object, added: Callable[[], Mapping[str, AddedName]]) -> Policy:

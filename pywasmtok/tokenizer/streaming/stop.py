@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from ...errors import InvalidArgument
 from ..ids import as_bytes
+from ..observed import observed, watch
 
 if TYPE_CHECKING:
     from ...backends.streaming import StopNode, Streaming
@@ -55,13 +56,15 @@ class StopSequenceConfig:
         if not isinstance(self.min_tokens, int) or self.min_tokens < 0:
             raise InvalidArgument(f"min_tokens must be 0 or more, not {self.min_tokens!r:.40}")
 
-    def document(self, eos_token_ids: tuple[int, ...]) -> bytes:
-        """As the core reads it."""
+    def document(self, eos_token_ids: tuple[int, ...] | None) -> bytes:
+        """As the core reads it. None: a server knows the ends of sequence."""
         return json.dumps(
             {
                 "stop_tokens": self.stop_tokens,
                 "visible_stop_tokens": self.visible_stop_tokens,
-                "eos_tokens": _ids("eos_token_ids", eos_token_ids),
+                "eos_tokens": None
+                if eos_token_ids is None
+                else _ids("eos_token_ids", eos_token_ids),
                 "stop_sequences": self.stop_sequences,
                 "visible_stop_sequences": self.visible_stop_sequences,
                 "min_tokens": self.min_tokens,
@@ -199,7 +202,7 @@ class StopSequenceDecoder:
         cls,
         streaming: Streaming,
         config: StopSequenceConfig,
-        eos_token_ids: tuple[int, ...],
+        eos_token_ids: tuple[int, ...] | None,
         context: bytes,
         flags: int,
     ) -> Self:
@@ -224,10 +227,9 @@ class StopSequenceDecoder:
     ) -> Self:
         """Goes on where `state()` was taken, with an equal tokenizer and an equal config.
         `reset` goes back to this point."""
-        if eos_token_ids is None:
-            eos_token_ids = tokenizer.special_tokens.eos_token_ids
-        document = config.document(tuple(eos_token_ids))
-        decoder = cls._of(tokenizer.streaming, config, document, bytes(state))
+        streaming = tokenizer.streaming
+        document = config.document(ends_of(tokenizer, streaming, eos_token_ids))
+        decoder = cls._of(streaming, config, document, bytes(state))
         decoder._advance(b"", False)
         return decoder
 
@@ -241,8 +243,12 @@ class StopSequenceDecoder:
             return self._process_new(token_id)
         self._counts = (tokens + 1, in_bytes + more_bytes, in_chars + more_chars)
         self._node = node
+        observer = watch.observer
+        if observer is not None:
+            observer.stepped("stop", held=not output.text)
         return output
 
+    @observed("stop step")
     def _process_new(self, token_id: int) -> Output:
         """A step that is not in the cache of steps."""
         node, (tokens, in_bytes, in_chars) = self._node, self._counts
@@ -252,11 +258,13 @@ class StopSequenceDecoder:
             self._streaming.remember_stop(node, token_id, (output, self._node, *more))
         return output
 
+    @observed("stop")
     def process_tokens(self, token_ids: Ids) -> Processed:
         """Ends at the first stop."""
         text, consumed = self._advance(as_bytes(token_ids), False)
         return Processed(self._output(text), consumed)
 
+    @observed("stop flush")
     def flush(self) -> Output:
         """The input has ended: `Text` with what was held back, `Held` if that is nothing. What
         was pending may complete a stop now."""
@@ -347,6 +355,18 @@ class StopSequenceDecoder:
         if self._report is not None:
             return StoppedWithText(text) if text else Stopped()
         return Text(text) if text else Held()
+
+
+def ends_of(
+    tokenizer: Tokenizer, streaming: Streaming, eos_token_ids: Iterable[int] | None
+) -> tuple[int, ...] | None:
+    """The ids that end a sequence: those of a call, or of the file. None: the steps are made where
+    the file is."""
+    if eos_token_ids is None:
+        if streaming.knows_eos:
+            return None
+        eos_token_ids = tokenizer.special_tokens.eos_token_ids
+    return tuple(eos_token_ids)
 
 
 class StopSequenceBuilder:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ...errors import InvalidArgument
+from ...errors import InvalidArgument, TokenizerError
 from ..ids import as_bytes, as_list, what_is_wrong
+from ..observed import watch
 
 if TYPE_CHECKING:
     from ...backends.streaming import Node, Streaming
@@ -83,15 +84,27 @@ class DecodeStream:
         character is incomplete."""
         try:
             text, self._node = self._node[token_id]
-        except TypeError as error:
+        except (TypeError, TokenizerError) as error:
             # A value that cannot be a key is no id.
-            raise what_is_wrong((token_id,), error) from None
+            wrong = what_is_wrong((token_id,), error) if isinstance(error, TypeError) else error
+            if watch.observer is not None:
+                watch.observer.failed("stream", wrong)
+            raise wrong from None
         if self._ids is not None:
             self._keep((token_id,), text)
+        observer = watch.observer
+        if observer is not None:
+            observer.stepped("stream", held=not text)
         return text
 
     def step_batch(self, token_ids: Ids) -> str:
         """The texts of all these steps, one behind the other."""
+        observer = watch.observer
+        if observer is not None:
+            return observer.call("stream", DecodeStream._step_batch, self, token_ids)
+        return self._step_batch(token_ids)
+
+    def _step_batch(self, token_ids: Ids) -> str:
         data = as_bytes(token_ids)
         text, state = self._streaming.stream_step(data, self._node.state, False)
         self._node = self._streaming.node(state)

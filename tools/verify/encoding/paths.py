@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pywasmtok
+from pywasmtok._host.calls.long_text import LONG_TEXT
 from pywasmtok._host.calls.parallel import SHARED
-from pywasmtok._host.calls.tokenizer import LONG_TEXT
 from tools.verify import nasty
 
 from .references import Reference, flat
