@@ -501,4 +501,4 @@ def test_who_does_not_read_is_dropped() -> None:
             while connection.send(asked):
                 pass
         assert both.at_once
-        assert both.agree(sent(PLAIN), LAST)[0].startswith(b"HTTP/1.1 200 OK\r\n")
+        assert both.ask(both.ports[0], [sent(PLAIN), LAST])[0].startswith(b"HTTP/1.1 200 OK\r\n")

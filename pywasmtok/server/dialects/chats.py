@@ -75,5 +75,5 @@ def read_chat_tokenize(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
 
 def _read(data: bytes, begun: Begun, exchange: Exchange, form: Form) -> Asked:
     sent = Sent(data, begun, exchange)
-    sent.one_of("messages")
+    sent.one_of(("messages",))
     return sent.read_as(form)

@@ -62,7 +62,7 @@ def read_detokenize_v1(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
 
 def _read(data: bytes, begun: Begun, exchange: Exchange, form: Form) -> Asked:
     sent = Sent(data, begun, exchange)
-    sent.one_of("tokens")
+    sent.one_of(("tokens",))
     if sent.has("skip_special_tokens") or (
         sent.starts("tokens", b"[") and sent.inside("tokens", b"[")
     ):

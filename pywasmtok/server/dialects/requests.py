@@ -6,7 +6,7 @@ Fields that are of no use to a tokenizer (`temperature`, `tool_choice`) are pass
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -133,13 +133,13 @@ class Sent:
 
     def starts(self, name: str, sign: bytes) -> bool:
         value = self._fields.get(name)
-        return value is not None and bytes(memoryview(value)[:1]) == sign
+        return value is not None and memoryview(value)[0] == sign[0]
 
     def inside(self, name: str, sign: bytes) -> bool:
         """Whether the first item of a list begins like this."""
         return bytes(self._fields[name])[1:].lstrip(b" \t\r\n").startswith(sign)
 
-    def one_of(self, *names: str) -> str:
+    def one_of(self, names: Iterable[str]) -> str:
         """Which of them it has: that is how callers say which server they speak to."""
         found = [name for name in names if name in self._fields and self.has(name)]
         if len(found) == 1:

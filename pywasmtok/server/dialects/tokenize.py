@@ -125,7 +125,7 @@ _SGLANG: Final = Form("sglang", Tokenize, sglang)
 
 def read_tokenize(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
     sent = Sent(data, begun, exchange)
-    key = sent.one_of(*_FORMS)
+    key = sent.one_of(_FORMS)
     is_list = key == "prompt" and sent.starts("prompt", b"[")
     return sent.read_as(_SGLANG if is_list else _FORMS[key])
 

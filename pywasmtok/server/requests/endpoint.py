@@ -129,15 +129,13 @@ class Call(Struct):
     served: Served
     exchange: Exchange
 
-    @property
-    def is_inline(self) -> bool:
-        return self.asked.cost <= self.endpoint.inline_cost
-
     async def response(self, service: ServiceLike) -> Response:
         asked, served = self.asked, self.served
         made = partial(asked.answer, asked.request, served)
-        inline, operation = self.is_inline, asked.operation
-        answer = await service.run(served, asked.cost, made, inline=inline, operation=operation)
+        inline = asked.cost <= self.endpoint.inline_cost
+        answer = await service.run(
+            served, asked.cost, made, inline=inline, operation=asked.operation
+        )
         response = Response(answer)
         response.raw_headers = self.lines(answer)
         return response
@@ -145,7 +143,7 @@ class Call(Struct):
     def now(self, service: ServiceLike) -> bytes:
         """The answer without waiting. NotNowError: `response` can do it."""
         asked, served = self.asked, self.served
-        if not self.is_inline:
+        if asked.cost > self.endpoint.inline_cost:
             raise NotNowError
         made = partial(asked.answer, asked.request, served)
         return service.run_now(served, asked.cost, made, operation=asked.operation)
