@@ -7,7 +7,7 @@ Fields that are of no use to a tokenizer (`temperature`, `tool_choice`) are pass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,8 @@ __all__ = [
     "TokenizeChat",
     "named",
 ]
+
+_NULL_LENGTH: Final = len("null")
 
 Messages = list[dict[str, Any]]
 Tools = list[dict[str, Any]]
@@ -129,7 +131,7 @@ class Sent:
 
     def has(self, name: str) -> bool:
         value = self._fields.get(name)
-        return value is not None and (len(value) != 4 or bytes(value) != b"null")
+        return value is not None and (len(value) != _NULL_LENGTH or bytes(value) != b"null")
 
     def starts(self, name: str, sign: bytes) -> bool:
         value = self._fields.get(name)
@@ -141,7 +143,10 @@ class Sent:
 
     def one_of(self, names: Iterable[str]) -> str:
         """Which of them it has: that is how callers say which server they speak to."""
-        found = [name for name in names if name in self._fields and self.has(name)]
+        fields = self._fields
+        found = [name for name in names if name in fields]
+        if len(found) != 1 or len(fields[found[0]]) == _NULL_LENGTH:
+            found = [name for name in found if self.has(name)]
         if len(found) == 1:
             return found[0]
         listed = ", ".join(f"`{name}`" for name in names)

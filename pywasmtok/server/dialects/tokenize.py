@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -149,8 +149,7 @@ def spans(tok: Tokenizer, text: str, *, special: bool) -> list[Span]:
 
 
 def max_model_len(tok: Tokenizer) -> int:
-    config: dict[str, Any] = dict(tok.recipe.sidecars.of("tokenizer_config.json"))
-    stated = config.get("model_max_length")
+    stated = tok.recipe.sidecars.of("tokenizer_config.json").get("model_max_length")
     if isinstance(stated, int) and not isinstance(stated, bool) and 0 < stated < NO_LIMIT:
         return stated
     return NO_LIMIT

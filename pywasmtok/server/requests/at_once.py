@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
 from starlette.routing import Route
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
@@ -45,7 +46,7 @@ _PLAIN: Final = frozenset(map(chr, range(0x21, 0x7F))) - frozenset("?#%")
 _NAME: Final = "{name:path}"
 
 
-class Accepted(NamedTuple):
+class Accepted(Struct):
     """A request that may be answered at once when its body has come."""
 
     endpoint: Endpoint

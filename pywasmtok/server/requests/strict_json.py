@@ -81,7 +81,8 @@ class Whole:
             value = self.read_as(kind)
         except RecursionError:
             raise _too_deep(depth) from None
-        if not _is_plain(self._rest, depth, value if kind is Fields else None):
+        fields: Any = value if kind is Fields else None
+        if not _is_plain(self._rest, depth, fields):
             try:
                 check_structure(self._rest, depth)
             except BadRequest as error:
@@ -158,30 +159,16 @@ def _signs(data: bytes) -> int:
     return signs
 
 
-def _is_plain(data: bytes, depth: int, fields: Any) -> bool:
+def _is_plain(data: bytes, depth: int, fields: dict[str, msgspec.Raw] | None) -> bool:
     """Whether no key comes twice and the depth is within the bound; does not say where. `fields`:
     of the data, if they are known."""
     if len(data) > _SMALL:
         return False
-    if _is_flat(data, depth, fields):
-        return True
-    if data.count(b'"') <= _FEW_QUOTES or data.count(b"{") + data.count(b"[") > depth:
-        return False
-    try:
-        json.loads(data.decode(), object_pairs_hook=_once)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_flat(data: bytes, depth: int, fields: dict[str, msgspec.Raw] | None) -> bool:
-    """Whether this is one object, in which each string is a key or its value: then no key came
-    twice, and no inner object has keys."""
+    found, is_nested = 0, False
     try:
         fields = _decoder(Fields).decode(data) if fields is None else fields
     except msgspec.DecodeError:
-        return False
-    found, is_nested = 0, False
+        fields, is_nested = {}, True
     for name, value in fields.items():
         if len(name) > _LONGEST_NAME:
             return False
@@ -190,7 +177,18 @@ def _is_flat(data: bytes, depth: int, fields: dict[str, msgspec.Raw] | None) -> 
         is_nested = is_nested or sign in _BRACKETS
     if is_nested and data.count(b"{") + data.count(b"[") > depth:
         return False
-    return found == strings_of(data)
+    # If each string is a key or its value, then no key came twice, and no inner object has keys.
+    if found == strings_of(data):
+        return True
+    return data.count(b'"') > _FEW_QUOTES and _has_each_key_once(data)
+
+
+def _has_each_key_once(data: bytes) -> bool:
+    try:
+        json.loads(data.decode(), object_pairs_hook=_once)
+    except ValueError:
+        return False
+    return True
 
 
 def strings_of(data: bytes) -> int:
