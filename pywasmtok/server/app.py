@@ -25,11 +25,12 @@ from .auth.identity import Identity
 from .dialects import shaped
 from .errors import BadRequest, MethodNotAllowed, NotFound
 from .observe import trace
+from .requests.at_once import AtOnce
 from .requests.body_budget import LARGE, Bodies
-from .requests.direct import Direct
+from .requests.endpoint import CALL, Call
+from .requests.head import Head
 from .requests.record import Exchange, route_class
 from .requests.responses import failure, refusal
-from .requests.straight import Short, Straight, again, head_of, taken
 from .scheduling.executor import watch
 
 __all__ = ["App", "create_app"]
@@ -51,9 +52,9 @@ the event loop, and a client that guesses keys sends the next one as soon as it 
 def create_app(service: Any, routes: Sequence[BaseRoute] | None = None) -> App:
     """`routes`: other ones than those of all parts."""
     if routes is None:
-        from .routes import routes_of, straight_of
+        from .routes import routes_of
 
-        return App(service, routes_of(service), straight_of(service))
+        routes = routes_of(service)
     return App(service, routes)
 
 
@@ -66,17 +67,13 @@ class State:
 
 
 class App:
-    def __init__(
-        self, service: Any, routes: Sequence[BaseRoute], straight: Straight | None = None
-    ) -> None:
-        """`straight`: a faster reader for some requests, with the same answers as the routes."""
+    def __init__(self, service: Any, routes: Sequence[BaseRoute]) -> None:
         self.state = State(service)
         self.routes = tuple(routes)
         self._service = service
-        self._straight = straight
-        # For protocols that can answer a request before any object of ASGI exists.
-        self.direct = None if straight is None else Direct(service, straight, self._count)
         self._identity = Identity(service)
+        # For protocols that can answer a request before any object of ASGI exists.
+        self.at_once = AtOnce(service, self._identity, routes, self.state.bodies, self._count)
         self._open = OPEN | ({"/metrics"} if service.config.metrics.open else set())
         # Most requests are for a path without parameters: one look-up instead of a search.
         self._plain = {
@@ -93,92 +90,48 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if kind == "http":
-            rest = await self._straight_http(scope, receive, send)
-            if rest is not None:
-                await self._http(scope, rest, send)
+            await self._http(scope, receive, send)
         elif kind == "websocket":
             await self._websocket(scope, receive, send)
         elif kind == "lifespan":
             await _lifespan(receive, send)
 
-    async def _straight_http(self, scope: Scope, receive: Receive, send: Send) -> Receive | None:
-        """None: the request is answered. Else the `receive` for the general way."""
-        screened = None if self._straight is None else self._straight.screened(scope)
-        if screened is None:
-            return receive
-        exchange = Exchange("POST", caller=screened.caller, trace=screened.trace)
-        body, rest = taken(receive)
-        if body is None:
-            return rest
-        short = screened.read(body)
-        if short is None:
-            return again(body, rest)
-        client = scope.get("client")
-        exchange.client = client[0] if client else None
-        exchange.route, exchange.dialect = short.route, short.dialect
-        exchange.received = len(body)
-        await self._at_once(exchange, short, scope, rest, send)
-        return None
-
-    async def _at_once(
-        self, exchange: Exchange, short: Short, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        watch(receive)
-        try:
-            with self._service.lifecycle.entered():
-                answer = await self._service.run(
-                    short.served,
-                    short.cost,
-                    short.call,
-                    inline=short.inline,
-                    operation=short.operation,
-                )
-                exchange.status, exchange.sent = 200, len(answer)
-                headers = head_of(short, answer)
-                await send({"type": "http.response.start", "status": 200, "headers": headers})
-                await send({"type": "http.response.body", "body": answer})
-        except Exception as error:
-            await self._refuse_at_once(error, scope, receive, _Sender(send, exchange), exchange)
-        finally:
-            self._end(exchange)
-
-    async def _refuse_at_once(
-        self,
-        error: Exception,
-        scope: Scope,
-        receive: Receive,
-        sender: _Sender,
-        exchange: Exchange,
-    ) -> None:
-        sender.begun = exchange.status != 0
-        if not isinstance(error, TokenizerError):
-            error = failure(error, exchange.route)
-        await _refuse(error, scope, receive, sender, exchange)
-
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = _begin(self, scope, scope["method"])
+        # A request that the protocol has read, and that has to wait.
+        call: Call | None = scope.get(CALL)
+        exchange = _begin(self, scope, scope["method"]) if call is None else call.exchange
         sender = _Sender(send, exchange)
-        path: str = scope["path"]
         watch(receive)
         try:
-            check_path(scope)
-            route, endpoint = self._find(scope, path)
-            exchange.route = route_class(route.path)
-            with trace.span(exchange.route, exchange.trace) as made:
-                try:
-                    await self._identify(scope, exchange, path)
-                    with self._entered(path):
-                        response = await endpoint(Request(scope, receive, sender))
-                        await response(scope, receive, sender)
-                except TokenizerError as error:
-                    await _refuse(error, scope, receive, sender, exchange)
-                trace.end(made, exchange.status, exchange.error)
+            if call is None:
+                await self._routed(scope, receive, sender, exchange)
+            else:
+                with self._service.lifecycle.entered():
+                    response = await call.response(self._service)
+                    await response(scope, receive, sender)
         except TokenizerError as error:
             await _refuse(error, scope, receive, sender, exchange)
         except Exception as error:
             await _refuse(failure(error, exchange.route), scope, receive, sender, exchange)
         finally:
             self._end(exchange)
+
+    async def _routed(
+        self, scope: Scope, receive: Receive, sender: _Sender, exchange: Exchange
+    ) -> None:
+        path: str = scope["path"]
+        check_path(scope)
+        route, endpoint = self._find(scope, path)
+        exchange.route = route_class(route.path)
+        with trace.span(exchange.route, exchange.trace) as made:
+            try:
+                await self._identify(scope, exchange, path)
+                with self._entered(path):
+                    response = await endpoint(Request(scope, receive, sender))
+                    await response(scope, receive, sender)
+            except TokenizerError as error:
+                await _refuse(error, scope, receive, sender, exchange)
+            trace.end(made, exchange.status, exchange.error)
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = _begin(self, scope, "GET")
@@ -204,7 +157,7 @@ class App:
     async def _identify(self, scope: Scope, exchange: Exchange, path: str) -> None:
         try:
             caller = self._identity.caller(
-                scope["headers"], exchange.client, open_route=path in self._open
+                scope["state"]["head"], exchange.client, open_route=path in self._open
             )
         except TooManyRequests:
             await asyncio.sleep(LATE_SECONDS)
@@ -289,11 +242,10 @@ class App:
 def _begin(app: App, scope: Scope, method: str) -> Exchange:
     client = scope.get("client")
     exchange = Exchange(method, client=client[0] if client else None, bodies=app.state.bodies)
-    for name, value in scope["headers"]:
-        if name == b"traceparent":
-            exchange.trace = trace.read(value)
+    head = Head(scope["headers"])
+    exchange.trace = trace.read(head.get(b"traceparent"))
     scope["app"] = app
-    scope.setdefault("state", {})["exchange"] = exchange
+    scope.setdefault("state", {}).update(exchange=exchange, head=head)
     return exchange
 
 

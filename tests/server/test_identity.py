@@ -11,6 +11,7 @@ from pywasmtok.server.auth.identity import Failures, Identity
 from pywasmtok.server.config import Config
 from pywasmtok.server.contract import LOCAL, PUBLIC, Caller, KeyRecord
 from pywasmtok.server.errors import BadRequest, Forbidden, Unauthorized
+from pywasmtok.server.requests.head import Head
 from pywasmtok.tenants.errors import TooManyRequests
 
 GOOD = "pwt_" + "a" * 43
@@ -36,7 +37,7 @@ class Service:
 def caller(headers: dict[str, str], identity: bool = True, **named: Any) -> Caller | None:
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     named = {"open_route": False, **named}
-    return Identity(Service(identity)).caller(raw, "10.0.0.1", **named)
+    return Identity(Service(identity)).caller(Head(raw), "10.0.0.1", **named)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_what_is_open_needs_no_key() -> None:
 def test_a_long_key_is_never_hashed() -> None:
     service = Service(identity=True)
     with pytest.raises(Unauthorized):
-        Identity(service).caller([(b"x-api-key", b"a" * 100_000)], None, open_route=False)
+        Identity(service).caller(Head([(b"x-api-key", b"a" * 100_000)]), None, open_route=False)
     assert service.keys.asked == [""]
 
 
@@ -107,15 +108,17 @@ def test_guessing_ends_in_too_many_requests_and_good_keys_go_on() -> None:
     kinds = []
     for place in range(60):
         with pytest.raises((Unauthorized, TooManyRequests)) as error:
-            identity.caller([(b"x-api-key", b"guess%d" % place)], "10.0.0.1", open_route=False)
+            identity.caller(
+                Head([(b"x-api-key", b"guess%d" % place)]), "10.0.0.1", open_route=False
+            )
         kinds.append(error.value.kind)
     assert kinds[0] == "unauthorized"
     assert "too_many_requests" in kinds
     for client in ("10.0.0.1", "10.0.0.2"):
-        found = identity.caller([(b"x-api-key", GOOD.encode())], client, open_route=False)
+        found = identity.caller(Head([(b"x-api-key", GOOD.encode())]), client, open_route=False)
         assert found is not None
     with pytest.raises(Unauthorized):
-        identity.caller([(b"x-api-key", b"guess")], "10.0.0.2", open_route=False)
+        identity.caller(Head([(b"x-api-key", b"guess")]), "10.0.0.2", open_route=False)
 
 
 def test_wrong_keys_are_forgiven_with_time() -> None:
@@ -191,7 +194,7 @@ def test_without_keys_pages_of_strangers_are_refused(
 def test_two_hosts_are_refused() -> None:
     with pytest.raises(BadRequest):
         Identity(Service(identity=False)).caller(
-            [(b"host", b"localhost"), (b"host", b"evil.example")], None, open_route=False
+            Head([(b"host", b"localhost"), (b"host", b"evil.example")]), None, open_route=False
         )
 
 

@@ -3,7 +3,6 @@
 `routes(service)` is all of it: the operations of each module, and the document that describes them.
 """
 
-from .short import ways
 from .table import routes
 
-__all__ = ["routes", "ways"]
+__all__ = ["routes"]

@@ -3,17 +3,12 @@ them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
-from .operation import OCTETS
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-__all__ = ["ids_of", "json_bytes", "json_response", "octets_response", "wants_octets"]
+__all__ = ["ids_of", "json_bytes", "json_response"]
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -35,18 +30,5 @@ def ids_of(ids: memoryview) -> Any:
 
 
 def json_response(body: bytes, digest: str | None = None, status: int = 200) -> Response:
-    return Response(body, status, _headers(digest), "application/json")
-
-
-def octets_response(body: bytes, digest: str) -> Response:
-    return Response(body, 200, _headers(digest), OCTETS)
-
-
-def _headers(digest: str | None) -> dict[str, str] | None:
-    return None if digest is None else {"x-tokenizer": digest, "vary": "accept"}
-
-
-def wants_octets(request: Request) -> bool:
-    """Whether `accept` names bytes and not JSON: a request that names both gets JSON."""
-    accept = request.headers.get("accept", "")
-    return OCTETS in accept and "application/json" not in accept
+    headers = None if digest is None else {"x-tokenizer": digest, "vary": "accept"}
+    return Response(body, status, headers, "application/json")

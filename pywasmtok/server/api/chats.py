@@ -2,83 +2,85 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ..requests import body
 from ..requests.conversations import checked_arguments, checked_template
-from .answers import ids_of, json_bytes, json_response
+from ..requests.endpoint import Asked
+from .answers import ids_of, json_bytes
 from .operation import Operation
 from .shapes import Chat, EncodedChat, Rendered
-from .texts import names, served_by
+from .texts import endpoint, names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from ...chat.contract import Origin
-    from ..contract import ServiceLike
+    from ..contract import Served
+    from ..requests.endpoint import Begun, Reader
+    from ..requests.record import Exchange
 
 __all__ = ["operations", "template_mask"]
 
 
-async def render(request: Request, service: ServiceLike) -> Response:
-    asked = await body.read_json(request, Chat)
-    arguments = checked_arguments(asked.chat_template_kwargs)
-    served = served_by(request, service)
+class Conversation(NamedTuple):
+    chat: Chat
+    arguments: dict[str, Any]
+    """Variables of the template."""
 
-    def call() -> bytes:
-        text = served.tokenizer.apply_chat_template(
-            asked.messages,
-            asked.tools,
-            asked.documents,
-            checked_template(served, asked.chat_template, asked.tools),
-            asked.add_generation_prompt,
-            asked.continue_final_message,
-            tokenize=False,
-            **arguments,
+
+def _reader(operation: str, answer: Callable[[Conversation, Served], bytes]) -> Reader:
+    def read(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
+        chat = begun.json(data, Chat)
+        asked = Conversation(chat, checked_arguments(chat.chat_template_kwargs))
+        # Bytes of the body: what a template makes of them has a bound of its own.
+        return Asked(operation, len(data), asked, answer)
+
+    return read
+
+
+def render(asked: Conversation, served: Served) -> bytes:
+    chat = asked.chat
+    text = served.tokenizer.apply_chat_template(
+        chat.messages,
+        chat.tools,
+        chat.documents,
+        checked_template(served, chat.chat_template, chat.tools),
+        chat.add_generation_prompt,
+        chat.continue_final_message,
+        tokenize=False,
+        **asked.arguments,
+    )
+    return json_bytes(Rendered(text=text, tokenizer=served.digest))
+
+
+def encode(asked: Conversation, served: Served) -> bytes:
+    chat = asked.chat
+    found = served.tokenizer.encode_chat(
+        chat.messages,
+        tools=chat.tools,
+        documents=chat.documents,
+        chat_template=checked_template(served, chat.chat_template, chat.tools),
+        add_generation_prompt=chat.add_generation_prompt,
+        continue_final_message=chat.continue_final_message,
+        control=names(chat.control),
+        arguments=asked.arguments,
+    )
+    served.tokens = len(found)
+    masks: dict[str, Any] = {}
+    if chat.masks:
+        masks["assistant_mask"] = found.assistant_mask
+        masks["template_mask"] = template_mask(found.encoding.offsets, found.origins)
+    return json_bytes(
+        EncodedChat(
+            ids=ids_of(found.encoding.buffer),
+            count=len(found),
+            text=found.text,
+            tokenizer=served.digest,
+            defused=found.defused,
+            **masks,
         )
-        return json_bytes(Rendered(text=text, tokenizer=served.digest))
-
-    found = await service.run(served, _cost(request), call, operation="render")
-    return json_response(found, served.digest)
-
-
-async def encode(request: Request, service: ServiceLike) -> Response:
-    asked = await body.read_json(request, Chat)
-    arguments = checked_arguments(asked.chat_template_kwargs)
-    served = served_by(request, service)
-
-    def call() -> bytes:
-        found = served.tokenizer.encode_chat(
-            asked.messages,
-            tools=asked.tools,
-            documents=asked.documents,
-            chat_template=checked_template(served, asked.chat_template, asked.tools),
-            add_generation_prompt=asked.add_generation_prompt,
-            continue_final_message=asked.continue_final_message,
-            control=names(asked.control),
-            arguments=arguments,
-        )
-        served.tokens = len(found)
-        masks: dict[str, Any] = {}
-        if asked.masks:
-            masks["assistant_mask"] = found.assistant_mask
-            masks["template_mask"] = template_mask(found.encoding.offsets, found.origins)
-        return json_bytes(
-            EncodedChat(
-                ids=ids_of(found.encoding.buffer),
-                count=len(found),
-                text=found.text,
-                tokenizer=served.digest,
-                defused=found.defused,
-                **masks,
-            )
-        )
-
-    answer = await service.run(served, _cost(request), call, operation="encode_chat")
-    return json_response(answer, served.digest)
+    )
 
 
 def template_mask(offsets: Sequence[tuple[int, int]], origins: Sequence[Origin]) -> list[int]:
@@ -93,11 +95,6 @@ def template_mask(offsets: Sequence[tuple[int, int]], origins: Sequence[Origin])
     return mask
 
 
-def _cost(request: Request) -> int:
-    """Bytes of the body: what a template makes of them has a bound of its own."""
-    return int(request.state.exchange.received)
-
-
 _EXAMPLE: Final = {
     "messages": [{"role": "user", "content": "Hello!"}],
     "add_generation_prompt": True,
@@ -109,7 +106,7 @@ operations: Final = (
         "/tokenizers/{name}/chat/render",
         "chat_render",
         "A conversation as the text that the model was trained to read",
-        render,
+        endpoint(_reader("render", render), inline_cost=-1),
         takes=Chat,
         gives=Rendered,
         example=_EXAMPLE,
@@ -120,7 +117,7 @@ operations: Final = (
         "/tokenizers/{name}/chat/encode",
         "chat_encode",
         "A conversation as ids, in which no control token comes from what a message says",
-        encode,
+        endpoint(_reader("encode_chat", encode), inline_cost=-1),
         takes=Chat,
         gives=EncodedChat,
         example={**_EXAMPLE, "masks": True},

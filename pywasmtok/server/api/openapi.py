@@ -10,7 +10,8 @@ from typing import Any, Final, get_args
 import msgspec
 
 from ... import __version__
-from .operation import OCTETS, Operation
+from ..requests.head import OCTETS
+from .operation import Operation
 from .shapes import Failed
 
 __all__ = ["document"]

@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from ..contract import ServiceLike
+    from ..requests.endpoint import Endpoint
 
-__all__ = ["OCTETS", "Handler", "Operation", "Parameter"]
-
-OCTETS = "application/octet-stream"
+__all__ = ["Handler", "Operation", "Parameter"]
 
 Handler = Callable[["Request", "ServiceLike"], Awaitable["Response"]]
 
@@ -35,7 +34,7 @@ class Operation:
     """Below /api/v1, with `{name}` for what may hold slashes."""
     id: str
     about: str
-    handler: Handler
+    handler: Handler | Endpoint
     takes: Any = None
     """The shape of the body."""
     gives: Any = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from ..requests.endpoint import Endpoint
 from . import chats, tenants, texts, tokenizers
 from .answers import json_response
 from .openapi import document
@@ -67,6 +68,8 @@ def _endpoint(
     operation: Operation, service: ServiceLike
 ) -> Callable[[Request], Awaitable[Response]]:
     handler = operation.handler
+    if isinstance(handler, Endpoint):
+        return handler
 
     async def endpoint(request: Request) -> Response:
         request.state.exchange.dialect = "own"

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from ...errors import TokenizerError
 from ...tenants.errors import TooManyRequests
 from ..config import is_loopback
 from ..contract import LOCAL, PUBLIC, Caller
@@ -26,22 +26,16 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from ..contract import KeyRecord
+    from ..requests.head import Head
 
-__all__ = [
-    "LONGEST_KEY",
-    "Failures",
-    "Identity",
-    "is_of_proxy",
-    "names_this_machine",
-    "need_admin",
-]
+__all__ = ["Failures", "Identity", "known_key", "need_admin"]
 
-Headers = Iterable[tuple[bytes, bytes]]
-
-LONGEST_KEY: Final = 256
+_LONGEST_KEY: Final = 256
 
 # Headers that proxies add: the sender is then not a program of this machine.
 _OF_PROXIES: Final = {b"forwarded", b"x-real-ip", b"via"}
+
+_LOCAL: Final = Caller(LOCAL, admin=True)
 
 
 class Identity:
@@ -50,19 +44,29 @@ class Identity:
         self._needs_keys: bool = service.config.needs_keys
         self._failures = Failures()
 
-    def caller(self, headers: Headers, client: str | None, *, open_route: bool) -> Caller | None:
+    def known(self, head: Head) -> Caller | None:
+        """The caller, without waiting and without counting anything. None: `caller` decides, and
+        refuses."""
+        if self._needs_keys:
+            found = known_key(self._service.keys, head)
+            return None if found is None else _caller_of(found)
+        try:
+            check_browser(head)
+        except TokenizerError:
+            return None
+        return _LOCAL
+
+    def caller(self, head: Head, client: str | None, *, open_route: bool) -> Caller | None:
         """Unauthorized, Forbidden or TooManyRequests; None: the route is open and needs no key."""
         if not self._needs_keys:
-            check_browser(headers)
-            return Caller(LOCAL, admin=True)
+            check_browser(head)
+            return _LOCAL
         if open_route:
             return None
-        key = key_of(headers)
+        key = key_of(head)
         found = None if key is None else self._found(key)
         if found is not None:
-            if found.tenant is None:
-                return Caller(PUBLIC, admin=True, key_id=found.id)
-            return Caller(found.tenant, key_id=found.id)
+            return _caller_of(found)
         # A valid key is never refused because of other clients of the same address. Guessing one of
         # 256 bits is hopeless: this bound only keeps it cheap for the server.
         if key is not None:
@@ -79,6 +83,22 @@ class Identity:
         return found
 
 
+def _caller_of(found: KeyRecord) -> Caller:
+    if found.tenant is None:
+        return Caller(PUBLIC, admin=True, key_id=found.id)
+    return Caller(found.tenant, key_id=found.id)
+
+
+def known_key(keys: Any, head: Head) -> KeyRecord | None:
+    """The record of a request's key among `keys`."""
+    try:
+        key = key_of(head)
+    except TokenizerError:
+        return None
+    found: KeyRecord | None = None if key is None else keys.find(key)
+    return found
+
+
 def need_admin(connection: HTTPConnection) -> Caller:
     caller: Caller | None = connection.state.caller
     if caller is None or not caller.admin:
@@ -86,67 +106,53 @@ def need_admin(connection: HTTPConnection) -> Caller:
     return caller
 
 
-def key_of(headers: Headers) -> str | None:
+def key_of(head: Head) -> str | None:
     """The one key that a request shows, wherever it shows it."""
-    keys: set[bytes] = set()
-    for name, value in headers:
-        if name == b"x-api-key":
-            keys.add(value.strip())
-        elif name == b"authorization":
-            scheme, _, rest = value.strip().partition(b" ")
-            if scheme.lower() != b"bearer":
-                raise Unauthorized("Authorization must be `Bearer KEY`")
-            keys.add(rest.strip())
+    keys = {value.strip() for value in head.all(b"x-api-key")}
+    for value in head.all(b"authorization"):
+        scheme, _, rest = value.strip().partition(b" ")
+        if scheme.lower() != b"bearer":
+            raise Unauthorized("Authorization must be `Bearer KEY`")
+        keys.add(rest.strip())
     keys.discard(b"")
     if not keys:
         return None
     if len(keys) > 1:
         raise BadRequest("the request shows two different keys")
     key = keys.pop()
-    if len(key) > LONGEST_KEY or not key.isascii():
+    if len(key) > _LONGEST_KEY or not key.isascii():
         return ""
     return key.decode("ascii")
 
 
-def is_of_proxy(name: bytes) -> bool:
-    return name in _OF_PROXIES or name.startswith(b"x-forwarded-")
-
-
-def check_browser(headers: Headers) -> None:
+def check_browser(head: Head) -> None:
     """Refuses requests that a page of another site could make a browser on this machine send."""
-    host: str | None = None
-    origins: list[str] = []
-    site = mode = ""
-    for name, value in headers:
-        if name == b"host":
-            if host is not None:
-                raise BadRequest("the request names two hosts")
-            host = value.decode("latin-1")
-        elif name == b"origin":
-            origins.append(value.decode("latin-1"))
-        elif name == b"sec-fetch-site":
-            site = value.decode("latin-1")
-        elif name == b"sec-fetch-mode":
-            mode = value.decode("latin-1")
-        elif is_of_proxy(name):
+    hosts = head.all(b"host")
+    if len(hosts) > 1:
+        raise BadRequest("the request names two hosts")
+    for name in head.names:
+        if name in _OF_PROXIES or name.startswith(b"x-forwarded-"):
             raise Forbidden(
                 f"the request came through a proxy ({name.decode('latin-1')}), and this server has"
                 " no keys",
                 hint="Serve with keys: --admin-key-file FILE, or identity = true",
             )
     # HTTP/1.0 has no Host, and no browser speaks it.
-    if host is not None and not names_this_machine(host):
+    host = hosts[0].decode("latin-1") if hosts else None
+    if host is not None and not _names_this_machine(host):
         raise Forbidden(
             "this server has no keys and answers to names of this machine only",
             hint="Ask for localhost or 127.0.0.1, or serve with keys",
         )
+    origins = [origin.decode("latin-1") for origin in head.all(b"origin")]
     foreign = [origin for origin in origins if host is None or not _same(origin, host)]
-    if foreign or (site in ("cross-site", "same-site") and mode != "navigate"):
+    is_cross = not {b"cross-site", b"same-site"}.isdisjoint(head.all(b"sec-fetch-site"))
+    if foreign or (is_cross and head.all(b"sec-fetch-mode") != [b"navigate"]):
         raise Forbidden("pages of other sites may not use a server without keys")
 
 
 @lru_cache(maxsize=256)
-def names_this_machine(host: str) -> bool:
+def _names_this_machine(host: str) -> bool:
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:

@@ -6,6 +6,5 @@ docs/dialects.md is the guide.
 
 from .errors import shaped
 from .routes import routes
-from .short import ways
 
-__all__ = ["routes", "shaped", "ways"]
+__all__ = ["routes", "shaped"]

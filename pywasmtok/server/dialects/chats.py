@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..api.answers import json_bytes
 from ..errors import BadRequest
-from .requests import ApplyTemplate, ChatTokenize, received
-from .serving import json_bytes, respond, served_by, text_of_chat
+from .requests import ApplyTemplate, ChatTokenize, Form, Sent
+from .serving import text_of_chat
 from .tokenize import spans
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
+    from ..contract import Served
+    from ..requests.endpoint import Asked, Begun
+    from ..requests.record import Exchange
 
-__all__ = ["apply_template", "chat_tokenize"]
+__all__ = ["read_apply_template", "read_chat_tokenize"]
 
 
-async def apply_template(request: Request) -> Response:
-    request.state.exchange.dialect = "llamacpp"
-    sent = await received(request)
-    sent.one_of("messages")
-    asked = sent.read_as(ApplyTemplate)
-    served = served_by(request, asked.model)
-    messages, begun = _without_begun_answer(asked.messages)
+class Prompt(NamedTuple):
+    asked: ApplyTemplate
+    messages: list[dict[str, Any]]
+    begun: str
+    """The beginning of the answer."""
 
-    def call() -> bytes:
-        text = text_of_chat(
-            served,
-            messages,
-            tools=asked.tools,
-            chat_template=asked.chat_template,
-            arguments=asked.chat_template_kwargs,
-            add_generation_prompt=bool(begun) or asked.add_generation_prompt is not False,
-        )
-        return json_bytes({"prompt": text + begun})
 
-    return await respond(request, served, call)
+def apply_template(prompt: Prompt, served: Served) -> bytes:
+    asked, begun = prompt.asked, prompt.begun
+    text = text_of_chat(
+        served,
+        prompt.messages,
+        tools=asked.tools,
+        chat_template=asked.chat_template,
+        arguments=asked.chat_template_kwargs,
+        add_generation_prompt=bool(begun) or asked.add_generation_prompt is not False,
+    )
+    return json_bytes({"prompt": text + begun})
+
+
+def read_apply_template(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
+    found = _read(data, begun, exchange, Form("llamacpp", ApplyTemplate, apply_template))
+    asked: ApplyTemplate = found.request
+    found.request = Prompt(asked, *_without_begun_answer(asked.messages))
+    return found
 
 
 def _without_begun_answer(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
@@ -53,19 +60,20 @@ def _without_begun_answer(messages: list[dict[str, Any]]) -> tuple[list[dict[str
     return messages[:-1], content
 
 
-async def chat_tokenize(request: Request) -> Response:
-    request.state.exchange.dialect = "tgi"
-    sent = await received(request)
-    sent.one_of("messages")
-    asked = sent.read_as(ChatTokenize)
-    served = served_by(request, asked.model)
+def chat_tokenize(asked: ChatTokenize, served: Served) -> bytes:
+    text = text_of_chat(
+        served, asked.messages, tools=asked.tools, arguments=asked.chat_template_kwargs
+    )
+    found = spans(served.tokenizer, text, special=False)
+    served.tokens = len(found)
+    return json_bytes({"tokenize_response": found, "templated_text": text})
 
-    def call() -> bytes:
-        text = text_of_chat(
-            served, asked.messages, tools=asked.tools, arguments=asked.chat_template_kwargs
-        )
-        found = spans(served.tokenizer, text, special=False)
-        served.tokens = len(found)
-        return json_bytes({"tokenize_response": found, "templated_text": text})
 
-    return await respond(request, served, call)
+def read_chat_tokenize(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
+    return _read(data, begun, exchange, Form("tgi", ChatTokenize, chat_tokenize))
+
+
+def _read(data: bytes, begun: Begun, exchange: Exchange, form: Form) -> Asked:
+    sent = Sent(data, begun, exchange)
+    sent.one_of(("messages",))
+    return sent.read_as(form)

@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import InvalidToken
 from ...tokenizer.ids import MAX_ID
+from ..api.answers import json_bytes
 from ..errors import BadRequest
 from .pieces import piece_bytes
-from .requests import Detokenize, Sent, received
-from .serving import json_bytes, respond, served_by
+from .requests import Detokenize, Form, Sent
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from ...tokenizer.tokenizer import Tokenizer
     from ..contract import Served
+    from ..requests.endpoint import Asked, Begun
+    from ..requests.record import Exchange
 
-__all__ = ["detokenize", "detokenize_v1", "of_all", "of_sglang"]
+__all__ = ["read_detokenize", "read_detokenize_v1"]
 
 _LARGEST: Final = 2**63 - 1
 
 
-async def detokenize(request: Request) -> Response:
-    sent = await received(request)
-    sent.one_of("tokens")
-    if sent.has("skip_special_tokens") or _is_of_lists(sent):
-        return await _sglang(request, sent)
-    request.state.exchange.dialect = "vllm"
-    asked = sent.read_as(Detokenize)
-    ids = _checked(asked.tokens)
-    served = served_by(request, asked.model)
-
-    def call() -> bytes:
-        return of_all(served, ids)
-
-    return await respond(request, served, call, "decode")
-
-
-def of_all(served: Served, ids: list[int]) -> bytes:
+def of_all(asked: Detokenize, served: Served) -> bytes:
     """The request does not tell which server's client it is: each client reads its own key."""
-    tok = served.tokenizer
+    tok, ids = served.tokenizer, _flat(asked)
     served.tokens = len(ids)
     return json_bytes(
         {
@@ -53,56 +37,69 @@ def of_all(served: Served, ids: list[int]) -> bytes:
     )
 
 
-async def detokenize_v1(request: Request) -> Response:
-    request.state.exchange.dialect = "sglang"
-    sent = await received(request)
-    sent.one_of("tokens")
-    return await _sglang(request, sent)
+def sglang(asked: Detokenize, served: Served) -> bytes:
+    tok, skip = served.tokenizer, asked.skip_special_tokens is not False
+    if not _is_of_lists(asked):
+        ids = _flat(asked)
+        served.tokens = len(ids)
+        return json_bytes({"text": tok.decode(ids, skip_special_tokens=skip)})
+    lists: Any = asked.tokens
+    served.tokens = sum(map(len, lists))
+    return json_bytes({"text": tok.decode_batch(lists, skip_special_tokens=skip)})
 
 
-async def _sglang(request: Request, sent: Sent) -> Response:
-    request.state.exchange.dialect = "sglang"
-    asked = sent.read_as(Detokenize)
-    skip = asked.skip_special_tokens is not False
-    served = served_by(request, asked.model)
-    lists: list[list[int]] = []
-    ids: list[int] = []
-    if asked.tokens and isinstance(asked.tokens[0], list):
-        lists = [_checked(some, place) for place, some in enumerate(asked.tokens)]
+_ALL: Final = Form("vllm", Detokenize, of_all, "decode")
+_SGLANG: Final = Form("sglang", Detokenize, sglang, "decode")
+
+
+def read_detokenize(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
+    return _read(data, begun, exchange, _ALL)
+
+
+def read_detokenize_v1(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
+    return _read(data, begun, exchange, _SGLANG)
+
+
+def _read(data: bytes, begun: Begun, exchange: Exchange, form: Form) -> Asked:
+    sent = Sent(data, begun, exchange)
+    sent.one_of(("tokens",))
+    if sent.has("skip_special_tokens") or (
+        sent.starts("tokens", b"[") and sent.inside("tokens", b"[")
+    ):
+        form = _SGLANG
+    found = sent.read_as(form)
+    asked: Detokenize = found.request
+    if not _is_of_lists(asked):
+        _check(asked.tokens)
     else:
-        ids = _checked(asked.tokens)
-
-    def call() -> bytes:
-        if not lists:
-            return of_sglang(served, ids, skip)
-        tok = served.tokenizer
-        served.tokens = sum(len(some) for some in lists)
-        return json_bytes({"text": tok.decode_batch(lists, skip_special_tokens=skip)})
-
-    return await respond(request, served, call, "decode")
+        for place, some in enumerate(asked.tokens):
+            _check(some, place)
+    return found
 
 
-def of_sglang(served: Served, ids: list[int], skip: bool) -> bytes:
-    served.tokens = len(ids)
-    return json_bytes({"text": served.tokenizer.decode(ids, skip_special_tokens=skip)})
+def _is_of_lists(asked: Detokenize) -> bool:
+    return bool(asked.tokens) and isinstance(asked.tokens[0], list)
 
 
-def _is_of_lists(sent: Sent) -> bool:
-    return sent.starts("tokens", b"[") and sent.inside("tokens", b"[")
+def _flat(asked: Detokenize) -> list[int]:
+    ids: Any = asked.tokens
+    return ids  # type: ignore[no-any-return]
 
 
-def _checked(tokens: int | Sequence[int | list[int]], item: int | None = None) -> list[int]:
+def _check(tokens: int | Sequence[int | list[int]], item: int | None = None) -> None:
+    numbers: Any = [[]] if isinstance(tokens, int) else tokens
+    # TypeError: a list is among them.
+    with suppress(TypeError):
+        if not numbers or (min(numbers) >= 0 and max(numbers) <= MAX_ID):
+            return
     path = "$.tokens" if item is None else f"$.tokens[{item}]"
-    ids: list[int] = []
-    for place, number in enumerate([[]] if isinstance(tokens, int) else tokens):
+    for place, number in enumerate(numbers):
         if not isinstance(number, int):
             raise BadRequest("ids and lists of ids cannot be mixed", path=path)
         if not 0 <= number <= _LARGEST:
             raise BadRequest("an id is from 0 to 2^63 - 1", path=f"{path}[{place}]")
         if number > MAX_ID:
             raise InvalidToken(f"no tokenizer has an id above {MAX_ID}", path=f"{path}[{place}]")
-        ids.append(number)
-    return ids
 
 
 def _content(tok: Tokenizer, ids: list[int]) -> str:

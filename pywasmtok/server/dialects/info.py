@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contract import Served, ServiceLike
 from ..requests.responses import answer
-from .serving import served_by
+from .requests import named
 from .tokenize import max_model_len
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 async def tokenizer_info(request: Request) -> Response:
     """vLLM: like the model's tokenizer_config.json."""
     request.state.exchange.dialect = "vllm"
-    served = served_by(request, request.query_params.get("model"))
+    served = _served(request)
     service: ServiceLike = request.app.state.service
     return answer(await service.run(served, 0, lambda: _tokenizer_info(served), operation="info"))
 
@@ -53,7 +53,7 @@ async def info(request: Request) -> Response:
     from ... import __version__
 
     request.state.exchange.dialect = "tgi"
-    served = served_by(request, request.query_params.get("model"))
+    served = _served(request)
     calls = served.tenant.limits.calls
     return answer(
         {
@@ -74,3 +74,8 @@ async def info(request: Request) -> Response:
             "docker_label": None,
         }
     )
+
+
+def _served(request: Request) -> Served:
+    service: ServiceLike = request.app.state.service
+    return named(service, request.state.caller, request.query_params.get("model"))

@@ -6,31 +6,36 @@ Fields that are of no use to a tokenizer (`temperature`, `tool_choice`) are pass
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from ...tenants.errors import UnknownTokenizer
 from ..errors import BadRequest
-from ..requests import body
+from ..requests.endpoint import Asked
+from ..requests.strict_json import Fields, Whole
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from ..requests.strict_json import Whole
+    from ..contract import Caller, Served, ServiceLike
+    from ..requests.endpoint import Begun
+    from ..requests.record import Exchange
 
 __all__ = [
     "ApplyTemplate",
     "ChatTokenize",
     "Detokenize",
+    "Form",
     "LlamaTokenize",
     "Sent",
     "TgiTokenize",
     "Tokenize",
     "TokenizeChat",
-    "received",
+    "named",
 ]
 
-T = TypeVar("T")
+_NULL_LENGTH: Final = len("null")
+
 Messages = list[dict[str, Any]]
 Tools = list[dict[str, Any]]
 
@@ -104,30 +109,44 @@ class ChatTokenize(msgspec.Struct):
     chat_template_kwargs: dict[str, Any] | None = None
 
 
+class Form(NamedTuple):
+    """A kind of request: its fields, and the function that answers it."""
+
+    dialect: str
+    shape: type[Any]
+    answer: Callable[[Any, Served], bytes]
+    operation: str = "encode"
+
+
 class Sent:
     """The body of a request, of which only the keys are known yet."""
 
-    __slots__ = ("_fields", "_whole")
+    __slots__ = ("_cost", "_exchange", "_fields", "_whole")
 
-    def __init__(self, whole: Whole, fields: dict[str, msgspec.Raw]) -> None:
-        self._whole = whole
-        self._fields = fields
+    def __init__(self, data: bytes, begun: Begun, exchange: Exchange) -> None:
+        self._cost = len(data)
+        self._exchange = exchange
+        self._whole = Whole(data)
+        self._fields = self._whole.checked_as(Fields, begun.depth)
 
     def has(self, name: str) -> bool:
         value = self._fields.get(name)
-        return value is not None and bytes(value) != b"null"
+        return value is not None and (len(value) != _NULL_LENGTH or bytes(value) != b"null")
 
     def starts(self, name: str, sign: bytes) -> bool:
         value = self._fields.get(name)
-        return value is not None and bytes(memoryview(value)[:1]) == sign
+        return value is not None and memoryview(value)[0] == sign[0]
 
     def inside(self, name: str, sign: bytes) -> bool:
         """Whether the first item of a list begins like this."""
         return bytes(self._fields[name])[1:].lstrip(b" \t\r\n").startswith(sign)
 
-    def one_of(self, *names: str) -> str:
+    def one_of(self, names: Iterable[str]) -> str:
         """Which of them it has: that is how callers say which server they speak to."""
-        found = [name for name in names if self.has(name)]
+        fields = self._fields
+        found = [name for name in names if name in fields]
+        if len(found) != 1 or len(fields[found[0]]) == _NULL_LENGTH:
+            found = [name for name in found if self.has(name)]
         if len(found) == 1:
             return found[0]
         listed = ", ".join(f"`{name}`" for name in names)
@@ -141,9 +160,17 @@ class Sent:
             f"the request has none of {listed}", hint="Send exactly one; it tells what is asked"
         )
 
-    def read_as(self, kind: type[T]) -> T:
-        return self._whole.read_as(kind)
+    def read_as(self, form: Form) -> Asked:
+        self._exchange.dialect = form.dialect
+        request = self._whole.read_as(form.shape)
+        return Asked(form.operation, self._cost, request, form.answer, request.model or None)
 
 
-async def received(request: Request) -> Sent:
-    return Sent(*await body.read_with_json(request, dict[str, msgspec.Raw]))
+def named(service: ServiceLike, caller: Caller, model: str | None) -> Served:
+    """SGLang's clients call the model `default` where they name none."""
+    try:
+        return service.find(caller, model or None)
+    except UnknownTokenizer:
+        if model != "default":
+            raise
+        return service.find(caller, None)

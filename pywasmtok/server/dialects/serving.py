@@ -1,52 +1,16 @@
-"""What the handlers of all dialects do alike: find the tokenizer, and have the work done."""
+"""Conversations as text, for all dialects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-from starlette.responses import Response
-
-from ...tenants.errors import UnknownTokenizer
 from ..requests.conversations import checked_arguments, checked_template
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
+    from ..contract import Served
 
-    from ..contract import Caller, Served, ServiceLike
-
-__all__ = ["json_bytes", "named", "respond", "served_by", "text_of_chat"]
-
-json_bytes: Final = msgspec.json.Encoder().encode
-
-# Bodies up to this size may be encoded on the event loop, if the executor permits it.
-_SHORT: Final = 128 << 10
-
-
-def served_by(request: Request, model: str | None) -> Served:
-    served = named(request.app.state.service, request.state.caller, model)
-    request.state.exchange.tokenizer = served.digest
-    return served
-
-
-def named(service: ServiceLike, caller: Caller, model: str | None) -> Served:
-    """SGLang's clients call the model `default` where they name none."""
-    try:
-        return service.find(caller, model or None)
-    except UnknownTokenizer:
-        if model != "default":
-            raise
-        return service.find(caller, None)
-
-
-async def respond(
-    request: Request, served: Served, call: Callable[[], bytes], operation: str = "encode"
-) -> Response:
-    service: ServiceLike = request.app.state.service
-    cost: int = request.state.exchange.received
-    done = await service.run(served, cost, call, inline=cost <= _SHORT, operation=operation)
-    return Response(done, media_type="application/json")
+__all__ = ["text_of_chat"]
 
 
 def text_of_chat(

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ...errors import Unsupported
-from ..api.answers import ids_of
+from ..api.answers import ids_of, json_bytes
 from .pieces import pieces_of
-from .requests import LlamaTokenize, Sent, TgiTokenize, Tokenize, TokenizeChat, received
-from .serving import json_bytes, respond, served_by, text_of_chat
+from .requests import Form, LlamaTokenize, Sent, TgiTokenize, Tokenize, TokenizeChat
+from .serving import text_of_chat
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from ...tokenizer.tokenizer import Tokenizer
     from ..contract import Served
+    from ..requests.endpoint import Asked, Begun
+    from ..requests.record import Exchange
 
-__all__ = [
-    "llamacpp",
-    "max_model_len",
-    "sglang_one",
-    "spans",
-    "tgi",
-    "tokenize",
-    "tokenize_v1",
-    "vllm",
-]
+__all__ = ["max_model_len", "read_tokenize", "read_tokenize_v1", "spans"]
 
 NO_LIMIT: Final = 2**31 - 1
 """Where the files of a model do not say how long its inputs may be."""
@@ -62,61 +52,25 @@ class Span(msgspec.Struct):
     stop: int
 
 
-async def tokenize(request: Request) -> Response:
-    sent = await received(request)
-    match sent.one_of("prompt", "messages", "content", "inputs"):
-        case "prompt" if sent.starts("prompt", b"["):
-            return await _sglang(request, sent)
-        case "prompt":
-            return await _vllm(request, sent)
-        case "messages":
-            return await _vllm_chat(request, sent)
-        case "content":
-            return await _llamacpp(request, sent)
-        case _:
-            return await _tgi(request, sent)
+def vllm(asked: Tokenize, served: Served) -> bytes:
+    special = asked.add_special_tokens is not False
+    return _vllm(served, str(asked.prompt), special, asked.return_token_strs)
 
 
-async def tokenize_v1(request: Request) -> Response:
-    request.state.exchange.dialect = "sglang"
-    sent = await received(request)
-    return await _sglang(request, sent)
+def vllm_chat(asked: TokenizeChat, served: Served) -> bytes:
+    text = text_of_chat(
+        served,
+        asked.messages,
+        tools=asked.tools,
+        chat_template=asked.chat_template,
+        arguments=asked.chat_template_kwargs,
+        add_generation_prompt=asked.add_generation_prompt is not False,
+        continue_final_message=bool(asked.continue_final_message),
+    )
+    return _vllm(served, text, bool(asked.add_special_tokens), asked.return_token_strs)
 
 
-async def _vllm(request: Request, sent: Sent) -> Response:
-    request.state.exchange.dialect = "vllm"
-    asked = sent.read_as(Tokenize)
-    served = served_by(request, asked.model)
-
-    def call() -> bytes:
-        special = True if asked.add_special_tokens is None else asked.add_special_tokens
-        return vllm(served, str(asked.prompt), special, asked.return_token_strs)
-
-    return await respond(request, served, call)
-
-
-async def _vllm_chat(request: Request, sent: Sent) -> Response:
-    request.state.exchange.dialect = "vllm"
-    asked = sent.read_as(TokenizeChat)
-    served = served_by(request, asked.model)
-
-    def call() -> bytes:
-        text = text_of_chat(
-            served,
-            asked.messages,
-            tools=asked.tools,
-            chat_template=asked.chat_template,
-            arguments=asked.chat_template_kwargs,
-            add_generation_prompt=asked.add_generation_prompt is not False,
-            continue_final_message=bool(asked.continue_final_message),
-        )
-        special = bool(asked.add_special_tokens)
-        return vllm(served, text, special, asked.return_token_strs)
-
-    return await respond(request, served, call)
-
-
-def vllm(served: Served, text: str, special: bool, strings: bool | None) -> bytes:
+def _vllm(served: Served, text: str, special: bool, strings: bool | None) -> bytes:
     tok = served.tokenizer
     found = tok.encode(text, add_special_tokens=special)
     served.tokens = len(found)
@@ -124,79 +78,60 @@ def vllm(served: Served, text: str, special: bool, strings: bool | None) -> byte
     return json_bytes(Tokens(len(found), max_model_len(tok), ids_of(found.buffer), names))
 
 
-async def _sglang(request: Request, sent: Sent) -> Response:
-    request.state.exchange.dialect = "sglang"
-    asked = sent.read_as(Tokenize)
-    served = served_by(request, asked.model)
-    special = True if asked.add_special_tokens is None else asked.add_special_tokens
-
-    def call() -> bytes:
-        if isinstance(asked.prompt, str):
-            return sglang_one(served, asked.prompt, special)
-        tok = served.tokenizer
-        most = max_model_len(tok)
-        many = [each.buffer for each in tok.encode_batch(asked.prompt, add_special_tokens=special)]
-        counts = [len(ids) for ids in many]
-        served.tokens = sum(counts)
-        return json_bytes(TokensOfMany([ids_of(ids) for ids in many], counts, most))
-
-    return await respond(request, served, call)
-
-
-def sglang_one(served: Served, text: str, special: bool) -> bytes:
+def sglang(asked: Tokenize, served: Served) -> bytes:
+    special = asked.add_special_tokens is not False
     tok = served.tokenizer
-    one = tok.encode(text, add_special_tokens=special)
-    served.tokens = len(one)
-    return json_bytes(TokensV1(ids_of(one.buffer), len(one), max_model_len(tok)))
+    most = max_model_len(tok)
+    if isinstance(asked.prompt, str):
+        one = tok.encode(asked.prompt, add_special_tokens=special)
+        served.tokens = len(one)
+        return json_bytes(TokensV1(ids_of(one.buffer), len(one), most))
+    many = [each.buffer for each in tok.encode_batch(asked.prompt, add_special_tokens=special)]
+    counts = [len(ids) for ids in many]
+    served.tokens = sum(counts)
+    return json_bytes(TokensOfMany([ids_of(ids) for ids in many], counts, most))
 
 
-async def _llamacpp(request: Request, sent: Sent) -> Response:
-    request.state.exchange.dialect = "llamacpp"
-    asked = sent.read_as(LlamaTokenize)
-    served = served_by(request, asked.model)
-
-    def call() -> bytes:
-        return llamacpp(
-            served,
-            asked.content,
-            bool(asked.add_special),
-            asked.parse_special is not False,
-            bool(asked.with_pieces),
-        )
-
-    return await respond(request, served, call)
-
-
-def llamacpp(served: Served, text: str, special: bool, parse: bool, pieces: bool) -> bytes:
+def llamacpp(asked: LlamaTokenize, served: Served) -> bytes:
     tok = served.tokenizer
-    found = tok.encode(text, add_special_tokens=special, special="all" if parse else "none")
+    special = "none" if asked.parse_special is False else "all"
+    found = tok.encode(asked.content, add_special_tokens=bool(asked.add_special), special=special)
     served.tokens = len(found)
-    if not pieces:
+    if not asked.with_pieces:
         return json_bytes({"tokens": ids_of(found.buffer)})
     ids = found.ids
     named = pieces_of(tok, ids)
     return json_bytes({"tokens": [{"id": one, "piece": named[one]} for one in ids]})
 
 
-async def _tgi(request: Request, sent: Sent) -> Response:
-    request.state.exchange.dialect = "tgi"
-    asked = sent.read_as(TgiTokenize)
-    served = served_by(request, asked.model)
-
-    def call() -> bytes:
-        most = asked.parameters.truncate if asked.parameters is not None else None
-        return tgi(served, asked.inputs, most)
-
-    return await respond(request, served, call)
-
-
-def tgi(served: Served, text: str, most: int | None) -> bytes:
-    found = spans(served.tokenizer, text, special=True)
+def tgi(asked: TgiTokenize, served: Served) -> bytes:
+    most = asked.parameters.truncate if asked.parameters is not None else None
+    found = spans(served.tokenizer, asked.inputs, special=True)
     served.tokens = len(found)
     if most is not None and 0 < most < len(found):
         # The end of a prompt is what counts.
         found = found[-most:]
     return json_bytes(found)
+
+
+_FORMS: Final = {
+    "prompt": Form("vllm", Tokenize, vllm),
+    "messages": Form("vllm", TokenizeChat, vllm_chat),
+    "content": Form("llamacpp", LlamaTokenize, llamacpp),
+    "inputs": Form("tgi", TgiTokenize, tgi),
+}
+_SGLANG: Final = Form("sglang", Tokenize, sglang)
+
+
+def read_tokenize(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
+    sent = Sent(data, begun, exchange)
+    key = sent.one_of(_FORMS)
+    is_list = key == "prompt" and sent.starts("prompt", b"[")
+    return sent.read_as(_SGLANG if is_list else _FORMS[key])
+
+
+def read_tokenize_v1(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
+    return Sent(data, begun, exchange).read_as(_SGLANG)
 
 
 def spans(tok: Tokenizer, text: str, *, special: bool) -> list[Span]:
@@ -214,8 +149,7 @@ def spans(tok: Tokenizer, text: str, *, special: bool) -> list[Span]:
 
 
 def max_model_len(tok: Tokenizer) -> int:
-    config: dict[str, Any] = dict(tok.recipe.sidecars.of("tokenizer_config.json"))
-    stated = config.get("model_max_length")
+    stated = tok.recipe.sidecars.of("tokenizer_config.json").get("model_max_length")
     if isinstance(stated, int) and not isinstance(stated, bool) and 0 < stated < NO_LIMIT:
         return stated
     return NO_LIMIT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..workers.handover_protocol import LaneHttp
-from .direct_http import DirectHttp
+from .one_step import OneStepHttp
 from .websocket import PatientSockets
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["protocol", "uvicorn_options"]
 def protocol(bounds: Bounds, lane: Lane | None = None) -> type[BoundedHttp]:
     """`lane`: of this process, if there are two kinds of them."""
     if lane is None:
-        return type("DirectHttp", (DirectHttp,), {"bounds": bounds})
+        return type("OneStepHttp", (OneStepHttp,), {"bounds": bounds})
     return type("LaneHttp", (LaneHttp,), {"bounds": bounds, "lane": lane})
 
 

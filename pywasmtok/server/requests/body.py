@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ...tenants.errors import Cancelled
 from ..contract import ServiceLike
 from ..errors import BadRequest, BodyTooLarge, SlowBody, UnsupportedMedia
 from .body_budget import FREE, LARGE, Row
-from .strict_json import Whole, decode
+from .head import check_json_type
+from .strict_json import decode
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
     from ..config import Bounds
     from .record import Exchange
 
-__all__ = ["apart", "check_json_type", "decode", "read", "read_into", "read_json", "read_with_json"]
+__all__ = ["LONG", "apart", "decode", "read", "read_into", "read_json"]
 
 T = TypeVar("T")
 
-# Decoding more than this takes longer than handing it to another thread.
-_LARGE: Final = 256 << 10
+LONG: Final = 256 << 10
+"""Decoding more than this takes longer than handing it to another thread."""
 
 # One thread: several would pass the GIL to each other while the event loop waits for it. It has the
 # loop's priority: a thread holds the GIL while it decodes JSON, even when the system has taken its
@@ -77,47 +79,16 @@ async def read_into(
 
 async def read_json(request: Request, kind: type[T], most: int | None = None) -> T:
     """The body as `kind`, a msgspec.Struct. BadRequest names the place that does not fit."""
-    return (await read_with_json(request, kind, most))[1]
-
-
-async def read_with_json(
-    request: Request, kind: type[T], most: int | None = None
-) -> tuple[Whole, T]:
-    """The body as `kind`, and the `Whole`, which can be read as another type later."""
-    check_json_type(request)
+    check_json_type(request.headers.get("content-type"))
     body = await read(request, most)
-    depth = _bounds(request).json_depth
-
-    def checked() -> tuple[Whole, T]:
-        whole = Whole(body)
-        return whole, whole.checked_as(kind, depth)
-
-    return await apart(checked) if len(body) > _LARGE else checked()
+    checked = partial(decode, body, kind, _bounds(request).json_depth)
+    return await apart(checked) if len(body) > LONG else checked()
 
 
 async def apart(call: Callable[[], T]) -> T:
     """Runs a long computation that releases the GIL in between, in another thread than the event
     loop."""
     return await asyncio.get_running_loop().run_in_executor(_apart, call)
-
-
-def check_json_type(request: Request) -> None:
-    """Also a protection against pages of other sites: a browser sends JSON to another origin only
-    after a preflight request."""
-    said = request.headers.get("content-type")
-    if said is None:
-        return
-    media, _, rest = said.partition(";")
-    media = media.strip().lower()
-    if media != "application/json" and not (
-        media.startswith("application/") and media.endswith("+json")
-    ):
-        raise UnsupportedMedia(
-            f"Content-Type {media[:80]!r} is not taken here", hint="Send application/json"
-        )
-    charset = rest.lower().partition("charset=")[2].partition(";")[0].strip(' "')
-    if charset not in ("", "utf-8", "utf8"):
-        raise UnsupportedMedia(f"charset {charset[:40]!r} is not taken", hint="JSON is UTF-8")
 
 
 def _bounds(request: Request) -> Bounds:

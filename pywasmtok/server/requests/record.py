@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from ..contract import Caller
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "route_class"]
 
 
-@dataclass(slots=True)
-class Exchange:
+class Exchange(Struct):
     """Holds no text of the request, no key, and no path that the caller chose."""
 
     method: str
@@ -22,8 +22,6 @@ class Exchange:
     """Which kind of route; never the path itself, for that may hold names."""
     dialect: str = "none"
     """`own`, `vllm`, `sglang`, `llamacpp`, `tgi`; `none` until it is known."""
-    tokenizer: str | None = None
-    """The digest of what answered."""
     caller: Caller | None = None
     client: str | None = None
     """The address that asks."""

@@ -14,9 +14,12 @@ import msgspec
 from ..errors import BadRequest
 from . import long_strings
 
-__all__ = ["Whole", "decode"]
+__all__ = ["Fields", "Whole", "decode", "strings_of"]
 
 T = TypeVar("T")
+
+Fields = dict[str, msgspec.Raw]
+"""An object of which only the keys are read."""
 
 _BYTE: Final = re.compile(r"^(?:JSON is malformed: )?(.*) \(byte (\d+)\)$", re.DOTALL)
 _PLACE: Final = re.compile(r"^(.*) - at (?:key in )?`(.*)`$", re.DOTALL)
@@ -43,6 +46,12 @@ _PIECE: Final = 256 << 10
 _SMALL: Final = 64 << 10
 _FEW_QUOTES: Final = 16
 
+_QUOTE: Final = 0x22
+_BRACKETS: Final = b"{["
+_NO_TEXTS: Final[list[str]] = []
+# Characters; `check_structure` knows what is too long.
+_LONGEST_NAME: Final = 100
+
 
 def decode(data: bytes, kind: type[T], depth: int = _DEEPEST) -> T:
     return Whole(data).checked_as(kind, depth)
@@ -61,7 +70,7 @@ class Whole:
             raise BadRequest(f"the body has more than {_MOST_SIGNS} strings, lists and objects")
         large = len(data) > _PIECE
         self._taken = long_strings.take_out(data, _behind_string) if large else None
-        self._rest, self._texts = data, list[str]()
+        self._rest, self._texts = data, _NO_TEXTS
         if self._taken is not None:
             self._rest = self._taken.rest
             self._texts = [_text(data, *span) for span in self._taken.spans]
@@ -72,7 +81,8 @@ class Whole:
             value = self.read_as(kind)
         except RecursionError:
             raise _too_deep(depth) from None
-        if not _is_plain(self._rest, depth):
+        fields: Any = value if kind is Fields else None
+        if not _is_plain(self._rest, depth, fields):
             try:
                 check_structure(self._rest, depth)
             except BadRequest as error:
@@ -149,17 +159,46 @@ def _signs(data: bytes) -> int:
     return signs
 
 
-def _is_plain(data: bytes, depth: int) -> bool:
-    """Whether no key comes twice and the depth is within the bound; does not say where."""
-    if len(data) > _SMALL or data.count(b'"') <= _FEW_QUOTES:
+def _is_plain(data: bytes, depth: int, fields: dict[str, msgspec.Raw] | None) -> bool:
+    """Whether no key comes twice and the depth is within the bound; does not say where. `fields`:
+    of the data, if they are known."""
+    if len(data) > _SMALL:
         return False
-    if data.count(b"{") + data.count(b"[") > depth:
+    found, is_nested = 0, False
+    try:
+        fields = _decoder(Fields).decode(data) if fields is None else fields
+    except msgspec.DecodeError:
+        fields, is_nested = {}, True
+    for name, value in fields.items():
+        if len(name) > _LONGEST_NAME:
+            return False
+        sign = memoryview(value)[0]
+        found += 2 if sign == _QUOTE else 1
+        is_nested = is_nested or sign in _BRACKETS
+    if is_nested and data.count(b"{") + data.count(b"[") > depth:
         return False
+    # If each string is a key or its value, then no key came twice, and no inner object has keys.
+    if found == strings_of(data):
+        return True
+    return data.count(b'"') > _FEW_QUOTES and _has_each_key_once(data)
+
+
+def _has_each_key_once(data: bytes) -> bool:
     try:
         json.loads(data.decode(), object_pairs_hook=_once)
     except ValueError:
         return False
     return True
+
+
+def strings_of(data: bytes) -> int:
+    """How many strings are in JSON, keys too; -1: a simple count cannot tell."""
+    quotes = data.count(b'"')
+    if b"\\" in data:
+        if b'\\\\"' in data:
+            return -1
+        quotes -= data.count(b'\\"')
+    return quotes >> 1
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:

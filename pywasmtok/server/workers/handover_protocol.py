@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httptools
 
-from ..http.direct_http import DirectHttp
+from ..http.one_step import OneStepHttp
 from .handover_socket import LONGEST
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ __all__ = ["LaneHttp"]
 _STAYS_SECONDS: Final = 1.0
 
 
-class LaneHttp(DirectHttp):
+class LaneHttp(OneStepHttp):
     lane: Lane
 
     def __init__(self, *args: Any, arrived: bytes = b"", **named: Any) -> None:

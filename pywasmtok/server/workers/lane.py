@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from ..requests.straight import MOST_BYTES, key_of
+from ..auth.identity import known_key
+from ..requests.at_once import MOST_BYTES
+from ..requests.head import Head
 from .handover_socket import Ends, Link
 from .slow_tenants import Marks
 
@@ -29,8 +31,6 @@ LONG_STEPS_BACK: Final = 5
 
 # The bodies of these are files.
 _UPLOADS: Final = frozenset((b"PUT",))
-
-_KEYS: Final = frozenset((b"authorization", b"x-api-key"))
 
 # A length of more digits is above every bound.
 _DIGITS: Final = len(str(MOST_BYTES))
@@ -72,16 +72,13 @@ class Lane:
     def _is_long(self, method: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         if method in _UPLOADS:
             return True
-        marks, keys = self.marks, dict[bytes, bytes]()
         for name, value in headers:
             if name == b"content-length":
                 if len(value) > _DIGITS or (value.isdigit() and int(value) > MOST_BYTES):
                     return True
             elif name == b"transfer-encoding":
                 return True
-            elif marks and name in _KEYS:
-                keys[name] = value
-        if not keys:
+        if not self.marks:
             return False
-        found = self._service.keys.find(key_of(keys))
-        return found is not None and found.tenant is not None and marks.has(found.tenant)
+        found = known_key(self._service.keys, Head(headers))
+        return found is not None and found.tenant is not None and self.marks.has(found.tenant)

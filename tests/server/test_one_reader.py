@@ -1,4 +1,4 @@
-"""The straight way answers, counts and logs as the ordinary way does, for whatever is asked."""
+"""A request that is answered at once is answered, counted and logged as in the application."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from pywasmtok.server.app import App, create_app
 from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Logs
-from pywasmtok.server.requests.straight import strings_of, taken
-from pywasmtok.server.routes import routes_of
+from pywasmtok.server.requests import endpoint
+from pywasmtok.server.requests.endpoint import CALL, Call
+from pywasmtok.server.requests.strict_json import strings_of
 from pywasmtok.server.service import Service
 
 from .live import service_of
@@ -36,8 +37,6 @@ class Asked(NamedTuple):
     path: str
     body: bytes
     headers: Headers
-    parts: int = 1
-    """In which the body comes."""
 
 
 class Answer(NamedTuple):
@@ -51,13 +50,11 @@ class Both:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.quick = create_app(service)
-        self.ordinary = create_app(service, routes_of(service))
+        self.app = create_app(service)
         self.counted: list[dict[str, Any]] = []
         self.logged: list[dict[str, Any]] = []
-        self.straight = 0
         self._runner = asyncio.Runner()
-        counts, at_once = service.metrics.request, self.quick._at_once
+        counts = service.metrics.request
 
         def request(**named: Any) -> None:
             assert named.pop("seconds") >= 0
@@ -68,46 +65,66 @@ class Both:
             assert named.pop("seconds") >= 0
             self.logged.append(named)
 
-        async def seen(*given: Any) -> None:
-            self.straight += 1
-            await at_once(*given)
-
         service.metrics.request = request
         service.access_log = SimpleNamespace(write=write, close=lambda: None)
-        self.quick._at_once = seen  # type: ignore[method-assign, assignment]
 
     def close(self) -> None:
         self._runner.close()
 
-    def ask(self, app: App, asked: Asked) -> Answer:
+    def ask(self, asked: Asked) -> Answer:
+        """In the application."""
+        return self._answer(self._runner.run(_asked(self.app, asked)))
+
+    def ask_at_once(self, asked: Asked) -> Answer | Call | None:
+        """What the protocol does with it. None: it leaves the reading to the application."""
+        at_once = self.app.at_once
+        url = asked.path.encode()
+        accepted = at_once.accepted(url, asked.headers) if asked.method == "POST" else None
+        if accepted is None:
+            return None
+        answer = at_once.answer(accepted, asked.body, "127.0.0.1", ())
+        if isinstance(answer, Call):
+            assert not self.counted
+            return answer
+        head, _, body = answer.partition(b"\r\n\r\n")
+        first, *lines = head.split(b"\r\n")
+        headers = [(name, value) for name, _, value in (line.partition(b": ") for line in lines)]
+        start = {
+            "type": "http.response.start",
+            "status": int(first.split()[1]),
+            "headers": headers,
+        }
+        return self._answer([start, {"type": "http.response.body", "body": body}])
+
+    def answer(self, asked: Asked, call: Call) -> Answer:
+        """The application goes on with what the protocol has read."""
+        return self._answer(self._runner.run(_asked(self.app, asked, call)))
+
+    def _answer(self, messages: list[dict[str, Any]]) -> Answer:
+        found = Answer(messages, list(self.counted), list(self.logged))
         self.counted.clear()
         self.logged.clear()
-        messages = self._runner.run(_asked(app, asked))
-        return Answer(messages, list(self.counted), list(self.logged))
+        return found
 
     def agree(
-        self,
-        path: str,
-        body: bytes,
-        headers: Headers = (HOST, JSON),
-        *,
-        method: str = "POST",
-        parts: int = 1,
+        self, path: str, body: bytes, headers: Headers = (HOST, JSON), *, method: str = "POST"
     ) -> tuple[int, bool]:
-        """The status, and whether the straight way was taken."""
+        """The status, and whether the protocol reads the request."""
         headers = (*headers, (b"content-length", b"%d" % len(body)))
-        asked = Asked(method, path, body, headers, parts)
-        before = self.straight
-        quick = self.ask(self.quick, asked)
-        took = self.straight > before
-        assert quick == self.ask(self.ordinary, asked)
-        return quick.messages[0]["status"], took
+        asked = Asked(method, path, body, headers)
+        quick = self.ask_at_once(asked)
+        ordinary = self.ask(asked)
+        if isinstance(quick, Call):
+            assert self.answer(asked, quick) == ordinary
+        elif quick is not None:
+            assert quick == ordinary
+        return ordinary.messages[0]["status"], quick is not None
 
 
-async def _asked(app: App, asked: Asked) -> list[dict[str, Any]]:
-    method, path, body, headers, parts = asked
+async def _asked(app: App, asked: Asked, call: Call | None = None) -> list[dict[str, Any]]:
+    method, path, body, headers = asked
     plain, _, query = path.partition("?")
-    scope = {
+    scope: dict[str, Any] = {
         "type": "http",
         "method": method,
         "path": plain,
@@ -119,19 +136,12 @@ async def _asked(app: App, asked: Asked) -> list[dict[str, Any]]:
         "scheme": "http",
         "http_version": "1.1",
     }
-    step = -(-len(body) // parts) or 1
-    pieces = [body[start : start + step] for start in range(0, len(body), step)] or [b""]
-    left = [
-        {"type": "http.request", "body": piece, "more_body": place < len(pieces) - 1}
-        for place, piece in enumerate(pieces)
-    ]
-    late = parts > 1
+    left = [{"type": "http.request", "body": b"" if call else body, "more_body": False}]
+    if call is not None:
+        scope[CALL] = call
     sent = []
 
     async def receive() -> Any:
-        if late:
-            # It is not there yet: whoever waits for it is told later.
-            await asyncio.sleep(0)
         if left:
             return left.pop(0)
         return await asyncio.get_running_loop().create_future()
@@ -158,10 +168,10 @@ def test_golden_pairs_are_answered_alike(both: Both, name: str) -> None:
         case = json.loads(line)
         asked = case["request"]
         body = json.dumps(asked["body"]).encode() if "body" in asked else b""
-        status, straight = both.agree(asked["path"], body, method=asked["method"])
+        status, quick = both.agree(asked["path"], body, method=asked["method"])
         assert status == case["response"]["status"]
-        took += straight
-    # Else the straight way would be compared with nothing.
+        took += quick
+    # Else the quick way would be compared with nothing.
     assert took or name == "nobodys"
 
 
@@ -186,7 +196,7 @@ def test_golden_pairs_are_answered_alike(both: Both, name: str) -> None:
         ("/api/v1/tokenizers/m/count", {"text": "Hello"}),
     ],
 )
-def test_short_requests_go_straight(both: Both, path: str, body: Any) -> None:
+def test_short_requests_go_quick(both: Both, path: str, body: Any) -> None:
     for text in (json.dumps(body), json.dumps(body, ensure_ascii=False, indent=1)):
         assert both.agree(path, text.encode())[1]
 
@@ -237,9 +247,8 @@ def test_so_do_ids_as_bytes(both: Both, path: str, body: bytes, headers: Headers
 def test_other_uses_of_bytes_are_answered_as_ever(
     both: Both, path: str, body: bytes, headers: Headers
 ) -> None:
-    _, straight = both.agree(API + path, body, (HOST, *headers))
-    # These bytes are four-byte numbers, after all.
-    assert straight is (body.startswith(b'{"ids"') and headers == (TAKES,) and not len(body) % 4)
+    status, quick = both.agree(API + path, body, (HOST, *headers))
+    assert quick is ("?" not in path and status != 415)
 
 
 def _packed(ids: list[int]) -> bytes:
@@ -251,8 +260,9 @@ def _packed(ids: list[int]) -> bytes:
 )
 @given(body=st.binary(max_size=64) | st.lists(st.integers(0, 600)).map(_packed))
 def test_any_bytes_are_decoded_alike(both: Both, body: bytes) -> None:
-    _, straight = both.agree(f"{API}decode", body, (HOST, TAKES))
-    assert straight is (len(body) % 4 == 0)
+    status, quick = both.agree(f"{API}decode", body, (HOST, TAKES))
+    assert quick
+    assert (status == 400) is (len(body) % 4 != 0)
 
 
 @pytest.mark.parametrize(
@@ -328,26 +338,35 @@ def test_headers_mean_the_same(both: Both, path: str, headers: Headers) -> None:
     both.agree(path, b'{"prompt": "a"}' if path == "/tokenize" else b'{"text": "a"}', headers)
 
 
-def test_what_comes_in_parts_is_read_as_ever(both: Both) -> None:
-    body = json.dumps({"prompt": "Hello world"}).encode()
-    assert both.agree("/tokenize", body, parts=2) == (200, False)
-    assert both.agree("/tokenize", body, parts=len(body)) == (200, False)
-
-
 @pytest.mark.parametrize(
     ("method", "path"),
     [
         ("GET", "/tokenize"),
         ("POST", "/tokenize?x=1"),
-        ("POST", "/api/v1/tokenizers/nobody/encode"),
         ("POST", "/api/v1/tokenizers//encode"),
-        ("POST", "/api/v1/tokenizers/m/chat/encode"),
         ("POST", "/api/v1/tokenizers/a/b/encode"),
     ],
 )
 def test_other_paths_go_the_ordinary_way(both: Both, method: str, path: str) -> None:
     assert not both.agree(path, b'{"prompt": "a"}', method=method)[1]
     assert not both.agree(path, b'{"text": "a"}', method=method)[1]
+
+
+def test_what_has_to_wait_is_read_once(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversation never runs on the event loop: the application gets what was read."""
+    path = f"{API}chat/encode"
+    body = b'{"messages": [{"role": "user", "content": "a"}]}'
+    headers = (HOST, JSON, (b"content-length", b"%d" % len(body)))
+    asked = Asked("POST", path, body, headers)
+    wanted = both.ask(asked)
+    call = both.ask_at_once(asked)
+    assert isinstance(call, Call)
+
+    def decode(*_: Any) -> None:
+        raise AssertionError("it was read again")
+
+    monkeypatch.setattr(endpoint, "decode", decode)
+    assert both.answer(asked, call) == wanted
 
 
 KEYS = st.sampled_from(
@@ -417,10 +436,10 @@ def test_a_server_that_drains_refuses_as_ever() -> None:
         asked = Asked(
             "POST", "/tokenize", b'{"prompt": "a"}', (HOST, JSON, (b"content-length", b"15"))
         )
-        answers = [both.ask(app, asked) for app in (both.quick, both.ordinary)]
+        quick, ordinary = both.ask_at_once(asked), both.ask(asked)
         both.close()
-    assert [answer.messages[0]["status"] for answer in answers] == [503, 503]
-    assert both.straight == 0
+    assert quick is None
+    assert ordinary.messages[0]["status"] == 503
 
 
 def test_keys_are_asked_for_as_ever() -> None:
@@ -436,58 +455,10 @@ def test_keys_are_asked_for_as_ever() -> None:
             ((b"authorization", b"Bearer " + key.encode()), True),
             ((b"x-api-key", key.encode()), True),
             ((b"x-api-key", b"pwt_" + b"x" * 43), False),
-            ((b"authorization", b"bearer " + key.encode()), False),
+            ((b"authorization", b"bearer " + key.encode()), True),
             ((b"user-agent", b"nobody"), False),
         ):
             status, took = both.agree("/tokenize", b'{"prompt": "a"}', (HOST, JSON, said))
             assert took is wanted
             assert status in (200, 401)
         both.close()
-
-
-def test_a_body_that_has_not_come_is_waited_for_by_who_reads_it() -> None:
-    async def run() -> list[Any]:
-        loop = asyncio.get_running_loop()
-        come: asyncio.Future[Any] = loop.create_future()
-
-        async def receive() -> Any:
-            return await come
-
-        body, rest = taken(receive)
-        assert body is None
-        loop.call_soon(come.set_result, {"type": "http.request", "body": b"x"})
-        return [await rest(), await rest()]
-
-    message = {"type": "http.request", "body": b"x"}
-    assert asyncio.run(run()) == [message, message]
-
-
-def test_waiting_for_a_body_can_be_cancelled() -> None:
-    async def run() -> list[str]:
-        seen = []
-
-        async def receive() -> Any:
-            try:
-                await asyncio.get_running_loop().create_future()
-            except asyncio.CancelledError:
-                seen.append("cancelled")
-                raise
-
-        _, rest = taken(receive)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await rest()
-        return seen
-
-    assert asyncio.run(run()) == ["cancelled"]
-
-
-def test_a_client_that_has_left_is_none_that_asks() -> None:
-    async def run() -> tuple[Any, Any]:
-        async def receive() -> Any:
-            return {"type": "http.disconnect"}
-
-        body, rest = taken(receive)
-        return body, await rest()
-
-    assert asyncio.run(run()) == (None, {"type": "http.disconnect"})

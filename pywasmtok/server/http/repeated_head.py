@@ -1,14 +1,19 @@
-"""A head equal to the last one of a connection. Clients that repeat a request send the same bytes
-but for the length of the body, and the parsed result of the first head holds for them, too."""
+"""A cache of the last parsed head of a connection.
+
+Clients that repeat a request send the same bytes but for the length of the body, and what was found
+for the first head holds for them, too.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..requests.straight import Screened
+if TYPE_CHECKING:
+    from ..auth.keys import KeyIndex
+    from ..requests.at_once import Accepted
 
-__all__ = ["KnownHead", "known_head"]
+__all__ = ["RepeatedHead", "repeated_head"]
 
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: ([1-9][0-9]{0,5})\r\n", re.IGNORECASE)
 _DIGITS: Final = 6
@@ -17,14 +22,13 @@ _DIGITS: Final = 6
 _LONGEST: Final = 2048
 
 
-class KnownHead(NamedTuple):
+class RepeatedHead(NamedTuple):
     before: bytes
     """All bytes before the digits of the length."""
     after: bytes
     """All bytes after them, up to the body."""
-    url: bytes
-    screened: Screened
-    keys: object
+    accepted: Accepted
+    keys: KeyIndex
     """The key index at that time."""
 
     def body(self, data: bytes, most: int) -> bytes | None:
@@ -44,17 +48,17 @@ class KnownHead(NamedTuple):
         return data[place:]
 
 
-def known_head(
-    data: bytes, body: bytes, url: bytes, screened: Screened, keys: object
-) -> KnownHead | None:
+def repeated_head(
+    data: bytes, body: bytes, accepted: Accepted, keys: KeyIndex
+) -> RepeatedHead | None:
     """The head of a request that began at the start of `data`; None if more bytes follow it."""
     size = len(data) - len(body)
     # The head ends at the first empty line; a second request in the same read is not learned.
-    if size > _LONGEST or data.find(b"\r\n\r\n") + 4 != size or screened.trace is not None:
+    if size > _LONGEST or data.find(b"\r\n\r\n") + 4 != size or accepted.trace is not None:
         return None
     head = data[:size]
     found = _LENGTH.search(head)
     if found is None or int(found[1]) != len(body):
         return None
     start, end = found.span(1)
-    return KnownHead(head[:start], head[end:], url, screened, keys)
+    return RepeatedHead(head[:start], head[end:], accepted, keys)

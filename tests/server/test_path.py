@@ -1,0 +1,72 @@
+"""The way of a request through the server is one that can be read."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+from pywasmtok.server.app import create_app
+from pywasmtok.server.config import Logs
+
+from .live import Connection, service_of, serving
+
+TOKENIZER = Path(__file__).parents[2] / "conformance" / "http" / "tokenizer"
+MOST = 12
+
+# The rooms that schedule and count; each has its own tests, and no request is read there.
+BESIDE = ("pywasmtok.server.scheduling.", "pywasmtok.server.observe.")
+
+
+def _request(text: str) -> bytes:
+    body = json.dumps({"prompt": text}).encode()
+    head = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+    return head % len(body) + body
+
+
+class Always:
+    """In place of what is learned from how long calls take, which a busy machine may change."""
+
+    deadline = 30.0
+
+    def given(self, *_: Any) -> bool:
+        return True
+
+    def saw(self, *_: Any) -> None:
+        """It does not learn."""
+
+
+def test_a_request_goes_through_few_modules() -> None:
+    entered: set[str] = set()
+    traced = threading.Event()
+
+    def seen(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and traced.is_set():
+            entered.add(frame.f_globals.get("__name__", ""))
+
+    # Of threads that begin from here on, that of the event loop among them.
+    threading.setprofile(seen)
+    try:
+        with service_of({"m": str(TOKENIZER)}, logs=Logs(access=False)) as service:
+            work: Any = service.work
+            work._permission = Always()
+            with (
+                serving(create_app(service), service.config) as port,
+                Connection(port) as connection,
+            ):
+                # The first one waits until the tokenizer is read.
+                for text in ("one", "two", "three"):
+                    connection.send(_request(text))
+                    assert connection.answer()[0] == 200
+                traced.set()
+                connection.send(_request("Hello world"))
+                status, answer = connection.answer()
+                traced.clear()
+    finally:
+        threading.setprofile(None)
+    assert status == 200
+    assert json.loads(answer)["count"] == 3
+    way = {name for name in entered if name.startswith("pywasmtok.server.")}
+    assert "pywasmtok.server.dialects.tokenize" in way
+    assert len({name for name in way if not name.startswith(BESIDE)}) <= MOST
