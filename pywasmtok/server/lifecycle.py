@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from .contract import ServiceLike
-    from .workers.lane import Lane
+    from .workers.worker_kind import WorkerKind
 
 __all__ = ["CUT_OFF", "Lifecycle", "routes", "serve"]
 
@@ -153,7 +153,7 @@ def serve(
     app: Any,
     lifecycle: Lifecycle,
     sockets: list[socket.socket],
-    lane: Lane | None = None,
+    kind: WorkerKind | None = None,
     **options: Any,
 ) -> int:
     """Runs uvicorn in this process until a signal ends it, and answers the exit code.
@@ -177,14 +177,14 @@ def serve(
         async def main_loop(self) -> None:
             collector = Collector(lambda: self.server_state.total_requests)
             collector.start()
-            if lane is not None:
-                lane.start(asyncio.get_running_loop(), self.arrived)
+            if kind is not None:
+                kind.start(asyncio.get_running_loop(), self.arrived)
             try:
                 await super().main_loop()
             finally:
                 collector.stop()
-                if lane is not None:
-                    lane.stop()
+                if kind is not None:
+                    kind.stop()
 
         def arrived(self, connection: socket.socket, begun: bytes) -> None:
             """A connection from another process, which has read the beginning of a request on

@@ -36,7 +36,7 @@ def begun(tok: CoreTokenizer, token: CancelToken, text: str = SPIN) -> Future[by
     future = executor.submit(call)
     executor.shutdown(wait=False)
     end = time.monotonic() + 30
-    # Helpers of the crew may have come and gone: idle instances say nothing.
+    # Helper threads may have come and gone: idle instances say nothing.
     while tok._pool.size - len(tok._pool.idle) <= busy:
         assert time.monotonic() < end
         time.sleep(0.001)

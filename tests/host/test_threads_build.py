@@ -16,7 +16,7 @@ from pywasmtok._host.wasm.status import Interrupted
 
 from .cores import LONG, TRAPS, WORK, ids_of, load, sample_core
 from .processes import SECONDS
-from .test_crew import wait_for
+from .test_helpers import wait_for
 from .test_pool import busy
 
 

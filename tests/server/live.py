@@ -30,14 +30,14 @@ def service_of(tokenizers: dict[str, str], **config: Any) -> Iterator[Service]:
 
 
 @contextmanager
-def serving(app: Any, config: Config | None = None, lane: Any = None) -> Iterator[int]:
-    """The port. `lane`: is given the server, too."""
+def serving(app: Any, config: Config | None = None, kind: Any = None) -> Iterator[int]:
+    """The port. `kind`: is given the server, too."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    options = {**uvicorn_options(config or Config(), lane), "log_level": "critical"}
+    options = {**uvicorn_options(config or Config(), kind), "log_level": "critical"}
     server = uvicorn.Server(uvicorn.Config(app, **options))
-    if lane is not None:
-        lane.server = server
+    if kind is not None:
+        kind.server = server
     ready = threading.Event()
 
     async def run() -> None:

@@ -21,7 +21,7 @@ from pywasmtok.tenants.errors import Cancelled, TooManyRequests
 
 from .fakes import FakeService
 from .test_body import Asked
-from .test_work import SECONDS, tenant, working
+from .test_executor import SECONDS, tenant, working
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The threads that help with large calls: one crew for all tokenizers of the process.
+"""The threads that help with large calls: one group for all tokenizers of the process.
 
 The calling thread does the work; helper threads take pieces of it. So a call never waits for a free
 thread: it has helpers, or it does all of the work itself. Nor does it wait for helpers that the
@@ -52,7 +52,7 @@ _RUNS: Final = 0.5
 _MISSING: Final = object()
 
 
-# Does a piece of work; gets its number and, in a thread of the crew, the job that it belongs to.
+# Does a piece of work; gets its number and, in a helper thread, the job that it belongs to.
 Work = Callable[[int, "Job | None"], Any]
 
 
@@ -159,14 +159,14 @@ class Job:
 class _Worker:
     """A thread that helps with one job after the other. It is idle while it has none."""
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, helpers: HelperThreads) -> None:
         self.job: Job | None = None
         self.useless = False
-        # No longer part of the crew: the thread ends after its present work.
+        # No longer part of the group: the thread ends after its present work.
         self.lost = False
-        self._crew = crew
+        self._helpers = helpers
         self._news: SimpleQueue[None] = SimpleQueue()
-        self.thread = threading.Thread(target=self._serve, name="pywasmtok-crew", daemon=True)
+        self.thread = threading.Thread(target=self._serve, name="pywasmtok-helpers", daemon=True)
 
     def wake(self) -> None:
         """May be called without need."""
@@ -181,7 +181,7 @@ class _Worker:
         while True:
             job = self.job
             if job is None:
-                if self._crew.closed or self.lost:
+                if self._helpers.closed or self.lost:
                     return
                 self._news.get()
                 continue
@@ -190,11 +190,11 @@ class _Worker:
             left = job.left
             # The last reference is the caller's: the job is freed in the thread that drops it.
             del job
-            self._crew.leave(self)
+            self._helpers.leave(self)
             left.put(None)
 
 
-class Crew:
+class HelperThreads:
     def __init__(self) -> None:
         self.closed = False
         self._workers: list[_Worker] = []
@@ -346,8 +346,8 @@ class Crew:
         return worker
 
 
-crew: Final = Crew()
-atexit.register(crew.close)
+helpers: Final = HelperThreads()
+atexit.register(helpers.close)
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=crew.after_fork)
+    os.register_at_fork(after_in_child=helpers.after_fork)

@@ -58,10 +58,10 @@ class Parallel:
         self.threads = threads
         # Imported here, not above: they need wasmtime. And not later: a signal handler that makes
         # calls may come while another call imports.
-        from .helpers import Job, crew
+        from .helpers import Job, helpers
         from .interrupt import in_main_thread
 
-        self._job, self._crew, self._in_main_thread = Job, crew, in_main_thread
+        self._job, self._helpers, self._in_main_thread = Job, helpers, in_main_thread
         # Tests make them small.
         self.piece, self.shared, self.smallest = PIECE, SHARED, _SMALLEST_PIECE
         self.is_long = is_long
@@ -166,7 +166,7 @@ class Parallel:
         apart = size >= self.is_long and self._in_main_thread()
         if pieces == 1 or not (threads > 1 or apart):
             return [piece(number, None) for number in range(pieces)]
-        return self._crew.run(self._job(pieces, piece, threads, order), apart)
+        return self._helpers.run(self._job(pieces, piece, threads, order), apart)
 
     def _threads(self, asked: int | None) -> int:
         usable = processors.usable()

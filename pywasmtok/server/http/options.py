@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..workers.handover_protocol import LaneHttp
+from ..workers.handover_protocol import HandoverHttp
 from .one_step import OneStepHttp
 from .websocket import PatientSockets
 
 if TYPE_CHECKING:
     from ..config import Bounds, Config
-    from ..workers.lane import Lane
+    from ..workers.worker_kind import WorkerKind
     from .protocol import BoundedHttp
 
 __all__ = ["protocol", "uvicorn_options"]
 
 
-def protocol(bounds: Bounds, lane: Lane | None = None) -> type[BoundedHttp]:
-    """`lane`: of this process, if there are two kinds of them."""
-    if lane is None:
+def protocol(bounds: Bounds, kind: WorkerKind | None = None) -> type[BoundedHttp]:
+    """`kind`: of this process, if there are two kinds of them."""
+    if kind is None:
         return type("OneStepHttp", (OneStepHttp,), {"bounds": bounds})
-    return type("LaneHttp", (LaneHttp,), {"bounds": bounds, "lane": lane})
+    return type("HandoverHttp", (HandoverHttp,), {"bounds": bounds, "kind": kind})
 
 
-def uvicorn_options(config: Config, lane: Lane | None = None) -> dict[str, Any]:
+def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str, Any]:
     listen = config.listen
     return {
-        "http": protocol(config.bounds, lane),
+        "http": protocol(config.bounds, kind),
         "ws": PatientSockets,
         # Somewhat more than a message may have: up to here the refusal says why.
         "ws_max_size": 2 * config.streams.message_bytes,

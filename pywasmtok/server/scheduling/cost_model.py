@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["LONG_SECONDS", "Pace", "Paces"]
+__all__ = ["LONG_SECONDS", "CostModel", "CostModels"]
 
 # What a call without any text costs, as bytes.
 _FIXED: Final = 512
@@ -29,7 +29,7 @@ LONG_SECONDS: Final = 0.002
 _MOST: Final = 8192
 
 
-class Pace:
+class CostModel:
     __slots__ = ("_long_ones", "calls", "per_byte")
 
     def __init__(self) -> None:
@@ -62,19 +62,19 @@ class Pace:
         self.calls += 1
 
 
-class Paces:
+class CostModels:
     """Not for several threads at once."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, bool], Pace] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, bool], CostModel] = OrderedDict()
 
-    def of(self, tenant: str, about: str, short: bool) -> Pace:
+    def of(self, tenant: str, about: str, short: bool) -> CostModel:
         key = (tenant, about, short)
-        pace = self._known.get(key)
-        if pace is None:
-            pace = self._known[key] = Pace()
+        cost_model = self._known.get(key)
+        if cost_model is None:
+            cost_model = self._known[key] = CostModel()
             if len(self._known) > _MOST:
                 self._known.popitem(last=False)
         else:
             self._known.move_to_end(key)
-        return pace
+        return cost_model

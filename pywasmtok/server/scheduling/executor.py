@@ -34,7 +34,7 @@ from ..._host.linux import processors
 from ..._host.linux.priority import step_back
 from ...errors import DeadlineExceeded, InvalidArgument
 from ...tenants.errors import Cancelled, Overloaded, TooManyRequests
-from .cost_model import LONG_SECONDS, Pace, Paces
+from .cost_model import LONG_SECONDS, CostModel, CostModels
 from .inline_permission import Permission
 from .queues import Turn, Turns
 
@@ -84,11 +84,11 @@ class WorkNumbers:
 class _Call:
     """A call on its way through a thread."""
 
-    __slots__ = ("future", "loop", "pace", "token", "work")
+    __slots__ = ("cost_model", "future", "loop", "token", "work")
 
-    def __init__(self, work: Callable[[], Any], pace: Pace) -> None:
+    def __init__(self, work: Callable[[], Any], cost_model: CostModel) -> None:
         self.work = work
-        self.pace = pace
+        self.cost_model = cost_model
         self.token = CancelToken()
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
@@ -134,12 +134,12 @@ class ThreadWork:
             raise InvalidArgument("threads and queued are counts")
         self._most_queued = queued
         self._turns = Turns[_Call](threads or 2 * processors.allowed())
-        self._paces = Paces()
+        self._cost_models = CostModels()
         self._permission = Permission()
         # Around all of the above: threads take their next call by themselves.
         self._lock = threading.Lock()
-        # Threads of the long lane and of the short lane wait on separate conditions. A single
-        # thread serves both lanes.
+        # Threads of the long queue and of the short queue wait on separate conditions. A single
+        # thread serves both queues.
         alone = self._turns.threads == 1
         self._long_change = threading.Condition(self._lock)
         self._short_change = self._long_change if alone else threading.Condition(self._lock)
@@ -173,36 +173,36 @@ class ThreadWork:
         tokenizer; how long its calls take is learned."""
         name, limits = tenant.name, tenant.limits
         with self._lock:
-            pace = self._paces.of(name, about, inline)
-            here = inline and self._may_run_here(name, limits.concurrent, cost, pace)
+            cost_model = self._cost_models.of(name, about, inline)
+            here = inline and self._may_run_here(name, limits.concurrent, cost, cost_model)
             if not here:
                 self._require_room(tenant)
         with tenant.admitted(cost):
             if here:
                 try:
-                    return self._run_here(name, cost, call, pace)
+                    return self._run_here(name, cost, call, cost_model)
                 except _TooSlowError:
                     with self._lock:
                         self._require_room(tenant)
-            if inline and not pace.is_long:
+            if inline and not cost_model.is_long:
                 try:
-                    return await self._run_on_trial(tenant, cost, call, pace)
+                    return await self._run_on_trial(tenant, cost, call, cost_model)
                 except _TooSlowError:
                     with self._lock:
                         self._require_room(tenant)
-            expected = pace.expected(cost)
+            expected = cost_model.expected(cost)
             long = inline or expected is None or expected > LONG_SECONDS
-            return await self._run_in_thread(tenant, cost, call, pace, long)  # type: ignore[no-any-return]
+            return await self._run_in_thread(tenant, cost, call, cost_model, long)  # type: ignore[no-any-return]
 
     def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
         """`run` of a call that is short and may be begun again, without waiting for anything. The
         tenant has admitted it. NotNowError: `run` can do it, and not this."""
         name = tenant.name
-        pace = self._paces.of(name, about, True)
-        if not self._may_run_here(name, tenant.limits.concurrent, cost, pace):
+        cost_model = self._cost_models.of(name, about, True)
+        if not self._may_run_here(name, tenant.limits.concurrent, cost, cost_model):
             raise NotNowError
         try:
-            return self._run_here(name, cost, call, pace)
+            return self._run_here(name, cost, call, cost_model)
         except _TooSlowError:
             raise NotNowError from None
 
@@ -247,10 +247,10 @@ class ThreadWork:
 
     # On the event loop.
 
-    def _may_run_here(self, tenant: str, concurrent: int, cost: int, pace: Pace) -> bool:
+    def _may_run_here(self, tenant: str, concurrent: int, cost: int, cost_model: CostModel) -> bool:
         turns = self._turns
         return (
-            self._permission.given(tenant, cost, pace)
+            self._permission.given(tenant, cost, cost_model)
             # The call overtakes no other tenant's short call. It may overtake the tenant's own
             # calls: otherwise a few slow calls would send all later ones of the tenant through the
             # queue.
@@ -259,7 +259,7 @@ class ThreadWork:
             and not self._closed
         )
 
-    def _run_here(self, tenant: str, cost: int, call: Callable[[], T], pace: Pace) -> T:
+    def _run_here(self, tenant: str, cost: int, call: Callable[[], T], cost_model: CostModel) -> T:
         began = thread_time()
         # The server's signal handlers raise nothing, so no context managers are needed.
         most = deadline.earlier(deadline.current(), self._permission.deadline)
@@ -277,13 +277,13 @@ class ThreadWork:
             took = thread_time() - began
             self._inline += 1
             # An update of a thread at the same moment may be lost: the numbers are estimates.
-            pace.saw(cost, took)
+            cost_model.saw(cost, took)
             self._permission.saw(tenant, took)
 
     # In a thread.
 
     async def _run_on_trial(
-        self, tenant: TenantLike, cost: int, call: Callable[[], T], pace: Pace
+        self, tenant: TenantLike, cost: int, call: Callable[[], T], cost_model: CostModel
     ) -> T:
         def tried() -> T:
             try:
@@ -294,12 +294,17 @@ class ThreadWork:
                     raise
                 raise _TooSlowError from None
 
-        return await self._run_in_thread(tenant, cost, tried, pace, long=False)  # type: ignore[no-any-return]
+        return await self._run_in_thread(tenant, cost, tried, cost_model, long=False)  # type: ignore[no-any-return]
 
     async def _run_in_thread(
-        self, tenant: TenantLike, cost: int, work: Callable[[], Any], pace: Pace, long: bool
+        self,
+        tenant: TenantLike,
+        cost: int,
+        work: Callable[[], Any],
+        cost_model: CostModel,
+        long: bool,
     ) -> Any:
-        call = _Call(work, pace)
+        call = _Call(work, cost_model)
         turn = Turn(tenant.name, cost, long, call)
         with self._lock:
             self._turns.add(turn, tenant.limits.concurrent)
@@ -327,13 +332,13 @@ class ThreadWork:
         if not waited:
             turn.item.token.cancel()
 
-    def _serve(self, lane: bool | None) -> None:
-        if lane is False:
+    def _serve(self, queue: bool | None) -> None:
+        if queue is False:
             step_back(_SHORT_STEPS_BACK)
         else:
             step_back(_LONG_STEPS_BACK, gives_way=True)
         while True:
-            turn = self._next(lane)
+            turn = self._next(queue)
             if turn is None:
                 return
             call = turn.item
@@ -341,24 +346,24 @@ class ThreadWork:
             if took > LONG_SECONDS and self.saw_long is not None:
                 self.saw_long(turn.tenant, took)
             with self._lock:
-                call.pace.saw(turn.cost, took)
+                call.cost_model.saw(turn.cost, took)
                 self._mean += (took - self._mean) / 32
                 self._threaded += 1
                 self._turns.ended(turn, took)
                 # The tenant may have as many running as it is allowed to, and more that waits in
-                # the other lane for one of them to end.
+                # the other queue for one of them to end.
                 if self._turns.waiting_of(turn.tenant):
                     (self._short_change if turn.long else self._long_change).notify()
             # Drops the references, so that no text stays alive until the next call.
             del turn, call
 
-    def _next(self, lane: bool | None) -> Turn[_Call] | None:
-        change = self._short_change if lane is False else self._long_change
+    def _next(self, queue: bool | None) -> Turn[_Call] | None:
+        change = self._short_change if queue is False else self._long_change
         with self._lock:
             while True:
                 if self._closed:
                     return None
-                turn = self._turns.next(lane)
+                turn = self._turns.next(queue)
                 if turn is not None:
                     return turn
                 change.wait()

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from typing import Final
 
-from .cost_model import Pace
+from .cost_model import CostModel
 
 __all__ = ["Permission"]
 
@@ -52,8 +52,12 @@ class Permission:
     def __init__(self) -> None:
         self._slow: OrderedDict[str, _Slow] = OrderedDict()
 
-    def given(self, tenant: str, cost: int, pace: Pace) -> bool:
-        if cost > MOST_BYTES or not pace.proven or (pace.expected(cost) or 0) > MOST_SECONDS:
+    def given(self, tenant: str, cost: int, cost_model: CostModel) -> bool:
+        if (
+            cost > MOST_BYTES
+            or not cost_model.proven
+            or (cost_model.expected(cost) or 0) > MOST_SECONDS
+        ):
             return False
         slow = self._slow.get(tenant)
         return slow is None or slow.until <= time.monotonic()

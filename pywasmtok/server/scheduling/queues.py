@@ -1,9 +1,9 @@
 """Which call runs next, and how many wait and run: the rules of `executor`, without its threads.
 
-There are two lanes with a fair queue each. Short calls have a lane of their own, so that they do
+There are two queues, fair between tenants. Short calls have one of their own, so that they do
 not wait behind a call over megabytes. There are more threads than processors: long calls get half
 of them, which keeps the processors busy, and short calls get the others. A single thread serves
-both lanes alternately, so neither starves.
+both queues alternately, so neither starves.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ class Turns(Generic[T]):
     def add(self, turn: Turn[T], most_running: int) -> None:
         """`most_running`: what the tenant may run at once, from now on."""
         self._most[turn.tenant] = most_running
-        turn.entry = self._lane(turn.long).push(turn.tenant, turn.cost, turn)
+        turn.entry = self._queue(turn.long).push(turn.tenant, turn.cost, turn)
 
-    def next(self, lane: bool | None = None) -> Turn[T] | None:
-        """The next call, counted as running until `ended`; None: no call may run now. `lane`: only
+    def next(self, queue: bool | None = None) -> Turn[T] | None:
+        """The next call, counted as running until `ended`; None: no call may run now. `queue`: only
         long calls (True) or only short ones (False)."""
         if self.running >= self.threads:
             return None
         entry = None
-        for long in self._order() if lane is None else (lane,):
-            entry = self._lane(long).pop(self._may_run)
+        for long in self._order() if queue is None else (queue,):
+            entry = self._queue(long).pop(self._may_run)
             if entry is not None:
                 break
         if entry is None:
@@ -90,7 +90,7 @@ class Turns(Generic[T]):
         """Takes it out while it waits; False: it does not."""
         if turn.entry is None:
             return False
-        removed = self._lane(turn.long).remove(turn.entry)
+        removed = self._queue(turn.long).remove(turn.entry)
         turn.entry = None
         self._forget(turn.tenant)
         return removed
@@ -107,13 +107,13 @@ class Turns(Generic[T]):
         self._forget(turn.tenant)
         beyond = int(seconds * BYTES_A_SECOND) - turn.cost
         if beyond > 0:
-            self._lane(turn.long).charge(turn.tenant, beyond)
+            self._queue(turn.long).charge(turn.tenant, beyond)
 
-    def _lane(self, long: bool) -> FairQueue[Turn[T]]:
+    def _queue(self, long: bool) -> FairQueue[Turn[T]]:
         return self._long if long else self._short
 
     def _order(self) -> tuple[bool, ...]:
-        """The order of the lanes; only the short lane while long calls occupy all their threads."""
+        """The order of the queues; the short one alone while long calls have all their threads."""
         if self._running_long >= self._most_long:
             return (False,)
         if self._running_long == 0 and not self._long_was_last:

@@ -17,17 +17,17 @@ from ..http.one_step import OneStepHttp
 from .handover_socket import LONGEST
 
 if TYPE_CHECKING:
-    from .lane import Lane
+    from .worker_kind import WorkerKind
 
-__all__ = ["LaneHttp"]
+__all__ = ["HandoverHttp"]
 
 # How long a connection stays with the process of long requests before it may go back. So a client
 # that alternates between both kinds, or is marked in one process only, does not move each time.
 _STAYS_SECONDS: Final = 1.0
 
 
-class LaneHttp(OneStepHttp):
-    lane: Lane
+class HandoverHttp(OneStepHttp):
+    kind: WorkerKind
 
     def __init__(self, *args: Any, arrived: bytes = b"", **named: Any) -> None:
         """`arrived`: what another process has read of the first request."""
@@ -37,7 +37,7 @@ class LaneHttp(OneStepHttp):
         self._begun: bytes | None = None
         self._goes = False
         self._has_gone = False
-        stays = arrived and self.lane.long
+        stays = arrived and self.kind.long
         self._stays_until = self.loop.time() + _STAYS_SECONDS if stays else 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -81,7 +81,7 @@ class LaneHttp(OneStepHttp):
     def begin_request(self) -> None:
         if self._begun is not None:
             headers = self.headers
-            if self.lane.belongs_elsewhere(self.parser.get_method(), headers):
+            if self.kind.belongs_elsewhere(self.parser.get_method(), headers):
                 self._goes = True
                 return
             self._begun = None
@@ -131,7 +131,7 @@ class LaneHttp(OneStepHttp):
         # From here on only the next process may read from the connection.
         transport.pause_reading()
         descriptor = transport.get_extra_info("socket").fileno()
-        if self.lane.send(descriptor, data):
+        if self.kind.send(descriptor, data):
             self._has_gone = True
             # Closes this process's descriptor, which is not the last one.
             transport.abort()

@@ -15,7 +15,7 @@ from typing import Final
 
 from ..scheduling.cost_model import LONG_SECONDS
 
-__all__ = ["Marks"]
+__all__ = ["SlowTenants"]
 
 # Seconds of processor time in long calls within about a second that cause a mark: a fiftieth of the
 # time.
@@ -39,7 +39,7 @@ class _Mark:
     length: float = 0.0
 
 
-class Marks:
+class SlowTenants:
     """Written by any thread, read by the event loop. Two writes at the same moment may lose one of
     two calls, which does not matter: the next call will be as long."""
 

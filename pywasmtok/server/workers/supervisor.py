@@ -23,7 +23,7 @@ from ..auth.keys import is_key, make_key, record_of
 from ..config import Config
 from ..opening import check_workers, open_service
 from .handover_socket import linked
-from .lane import LONG_STEPS_BACK, Lane
+from .worker_kind import LONG_STEPS_BACK, WorkerKind
 
 if TYPE_CHECKING:
     import socket
@@ -74,7 +74,7 @@ def serve(
     service: Service,
     listening: socket.socket | None,
     say: Callable[[], None] = lambda: None,
-    lane: Lane | None = None,
+    kind: WorkerKind | None = None,
 ) -> int:
     """One process, until a signal ends it; the exit code. `listening`: None: connections come from
     other processes."""
@@ -82,9 +82,9 @@ def serve(
     from ..app import create_app
     from ..http.options import uvicorn_options
 
-    app, options = create_app(service), uvicorn_options(service.config, lane)
-    if lane is not None:
-        lane.serve(service)
+    app, options = create_app(service), uvicorn_options(service.config, kind)
+    if kind is not None:
+        kind.serve(service)
     sys.setswitchinterval(_SWITCH_SECONDS)
     # Also in HuggingFace's library, a batch of one tenant must not take all processors.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -94,7 +94,7 @@ def serve(
     gc.freeze()
     say()
     sockets = [] if listening is None else [listening]
-    return lifecycle.serve(app, service.lifecycle, sockets, lane, **options)
+    return lifecycle.serve(app, service.lifecycle, sockets, kind, **options)
 
 
 def _bind(config: Config) -> socket.socket:
@@ -315,7 +315,7 @@ def _worker(
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    lane = None if ends is None else Lane(listening is None, ends)
+    kind = None if ends is None else WorkerKind(listening is None, ends)
     if listening is None:
         # Threads inherit the priority of the thread that starts them.
         step_back(LONG_STEPS_BACK, gives_way=True)
@@ -326,7 +326,7 @@ def _worker(
         print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
         sys.exit(3)
     try:
-        code = serve(service, listening, lane=lane)
+        code = serve(service, listening, kind=kind)
     finally:
         service.close()
     sys.exit(code)

@@ -8,8 +8,8 @@ import time
 
 from pywasmtok import DeadlineExceeded
 from pywasmtok._host.calls import deadline
-from pywasmtok.server.scheduling.cost_model import LONG_SECONDS, Pace
-from server.test_work import Gate, begun, tenant, until, working
+from pywasmtok.server.scheduling.cost_model import LONG_SECONDS, CostModel
+from server.test_executor import Gate, begun, tenant, until, working
 
 
 def test_a_short_call_does_not_wait_for_long_ones_whoever_makes_them() -> None:
@@ -87,10 +87,10 @@ def test_what_is_too_slow_among_the_short_ones_is_done_among_the_long_ones() -> 
 
 
 def test_one_long_call_says_nothing() -> None:
-    pace = Pace()
-    pace.saw(100, 1.0)
-    assert not pace.is_long
-    pace.saw(100, 1.0)
-    assert pace.is_long
-    pace.saw(100, LONG_SECONDS / 2)
-    assert not pace.is_long
+    cost_model = CostModel()
+    cost_model.saw(100, 1.0)
+    assert not cost_model.is_long
+    cost_model.saw(100, 1.0)
+    assert cost_model.is_long
+    cost_model.saw(100, LONG_SECONDS / 2)
+    assert not cost_model.is_long

@@ -9,7 +9,7 @@ import pytest
 
 from pywasmtok._host.linux import ON
 from pywasmtok.server.scheduling.executor import ThreadWork
-from server.test_work import FakeTenant
+from server.test_executor import FakeTenant
 
 
 @pytest.mark.skipif(not ON, reason="threads have no priority of their own here")

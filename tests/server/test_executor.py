@@ -16,7 +16,7 @@ import pywasmtok
 from pywasmtok import DeadlineExceeded, InvalidArgument
 from pywasmtok._host.calls import deadline
 from pywasmtok.server.scheduling import inline_permission as inline
-from pywasmtok.server.scheduling.cost_model import Pace, Paces
+from pywasmtok.server.scheduling.cost_model import CostModel, CostModels
 from pywasmtok.server.scheduling.executor import ThreadWork, watch
 from pywasmtok.tenants.errors import Cancelled, Overloaded, TooManyRequests
 from pywasmtok.tenants.limits import TenantLimits
@@ -449,21 +449,21 @@ def test_a_deadline_of_the_tenant_is_not_taken_for_that_of_the_loop() -> None:
 
 
 def test_a_pace_rises_at_once_and_sinks_slowly() -> None:
-    pace = Pace()
-    assert pace.expected(100) is None
+    cost_model = CostModel()
+    assert cost_model.expected(100) is None
     for _ in range(4):
-        pace.saw(488, 0.001)
-    assert pace.proven
-    assert pace.expected(488) == pytest.approx(0.001)
-    pace.saw(488, 0.1)
-    assert pace.expected(488) == pytest.approx(0.1)
-    pace.saw(488, 0.001)
-    assert 0.07 < (pace.expected(488) or 0) < 0.1
+        cost_model.saw(488, 0.001)
+    assert cost_model.proven
+    assert cost_model.expected(488) == pytest.approx(0.001)
+    cost_model.saw(488, 0.1)
+    assert cost_model.expected(488) == pytest.approx(0.1)
+    cost_model.saw(488, 0.001)
+    assert 0.07 < (cost_model.expected(488) or 0) < 0.1
 
 
 def test_paces_are_of_a_tenant_and_a_tokenizer_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pywasmtok.server.scheduling.cost_model._MOST", 3)
-    paces = Paces()
+    paces = CostModels()
     first = paces.of("a", "x", True)
     assert paces.of("a", "x", True) is first
     assert paces.of("a", "x", False) is not first
@@ -480,32 +480,32 @@ def test_slow_calls_take_the_permission_away_each_time_for_longer(
 ) -> None:
     now = 0.0
     monkeypatch.setattr("pywasmtok.server.scheduling.inline_permission.time.monotonic", lambda: now)
-    pace = Pace()
+    cost_model = CostModel()
     for _ in range(4):
-        pace.saw(100, 1e-6)
+        cost_model.saw(100, 1e-6)
     permission = inline.Permission()
-    assert permission.given("a", 100, pace)
+    assert permission.given("a", 100, cost_model)
     for pause in (60.0, 120.0, 240.0):
         for _ in range(inline.SLOW_CALLS):
-            assert permission.given("a", 100, pace)
+            assert permission.given("a", 100, cost_model)
             permission.saw("a", 1.0)
-        assert permission.given("b", 100, pace)
+        assert permission.given("b", 100, cost_model)
         now += pause - 1
-        assert not permission.given("a", 100, pace)
+        assert not permission.given("a", 100, cost_model)
         now += 2
-        assert permission.given("a", 100, pace)
+        assert permission.given("a", 100, cost_model)
 
 
 def test_few_slow_calls_in_a_minute_take_nothing_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine may have been elsewhere, or garbage was collected."""
     now = 0.0
     monkeypatch.setattr("pywasmtok.server.scheduling.inline_permission.time.monotonic", lambda: now)
-    pace = Pace()
+    cost_model = CostModel()
     for _ in range(4):
-        pace.saw(100, 1e-6)
+        cost_model.saw(100, 1e-6)
     permission = inline.Permission()
     for _ in range(20):
         for _ in range(inline.SLOW_CALLS - 1):
             permission.saw("a", 1.0)
-            assert permission.given("a", 100, pace)
+            assert permission.given("a", 100, cost_model)
         now += 61

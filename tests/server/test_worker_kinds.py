@@ -25,7 +25,7 @@ from pywasmtok.server.contract import TenantRecord
 from pywasmtok.server.opening import check_workers
 from pywasmtok.server.store import open_store
 from pywasmtok.server.workers.handover_socket import is_possible, linked
-from pywasmtok.server.workers.lane import Lane
+from pywasmtok.server.workers.worker_kind import WorkerKind
 from pywasmtok.tenants import TenantLimits
 from server.live import Connection, service_of, serving
 from server.serving import Server, served, until
@@ -72,11 +72,11 @@ class _Service:
 
 
 @pytest.fixture
-def lanes() -> Iterator[tuple[Lane, Lane, _Service]]:
+def lanes() -> Iterator[tuple[WorkerKind, WorkerKind, _Service]]:
     """Of short ones, of long ones."""
     here, there = linked()
     service = _Service()
-    short, long = Lane(False, here), Lane(True, there)
+    short, long = WorkerKind(False, here), WorkerKind(True, there)
     short.serve(service)
     long.serve(service)
     yield short, long, service
@@ -101,7 +101,7 @@ Headers = list[tuple[bytes, bytes]]
     ],
 )
 def test_the_head_says_where_a_request_belongs(
-    lanes: tuple[Lane, Lane, _Service], method: bytes, headers: Headers, is_long: bool
+    lanes: tuple[WorkerKind, WorkerKind, _Service], method: bytes, headers: Headers, is_long: bool
 ) -> None:
     short, long, service = lanes
     assert short.belongs_elsewhere(method, headers) is is_long
@@ -112,13 +112,13 @@ def test_the_head_says_where_a_request_belongs(
 
 
 def test_whose_calls_were_long_belongs_to_the_long_ones(
-    lanes: tuple[Lane, Lane, _Service],
+    lanes: tuple[WorkerKind, WorkerKind, _Service],
 ) -> None:
     short, _, service = lanes
     spins: Headers = [(b"authorization", b"Bearer spins")]
     other: Headers = [(b"x-api-key", b"other")]
     assert not short.belongs_elsewhere(b"GET", spins)
-    service.work.saw_long = short.marks.saw
+    service.work.saw_long = short.slow_tenants.saw
     service.work.saw_long("spins", 0.5)
     assert short.belongs_elsewhere(b"GET", spins)
     assert not short.belongs_elsewhere(b"GET", other)
@@ -128,7 +128,7 @@ def test_whose_calls_were_long_belongs_to_the_long_ones(
 def test_without_keys_nobody_is_told_from_others() -> None:
     here, there = linked()
     service = _Service(needs_keys=False)
-    Lane(False, here).serve(service)
+    WorkerKind(False, here).serve(service)
     assert service.work.saw_long is None
     for end in (*here, *there):
         end.close()
@@ -213,16 +213,16 @@ def test_any_requests_on_connections_that_go_are_answered_as_ever(
     counts: dict[str, int], takes: float
 ) -> None:
     chance = random.Random(f"lanes {takes}")
-    lane = Turning(chance, takes)
+    kind = Turning(chance, takes)
     with (
         service_of({"demo": "builtin:demo"}, logs=Logs(access=False)) as service,
-        serving(create_app(service), service.config, lane) as port,
+        serving(create_app(service), service.config, kind) as port,
     ):
         for _ in range(25):
             with Connection(port) as connection:
                 _converse(connection, chance, counts)
-    assert (lane.went > 20) is (takes > 0)
-    assert (lane.stayed > 20) is (takes < 1)
+    assert (kind.went > 20) is (takes > 0)
+    assert (kind.stayed > 20) is (takes < 1)
 
 
 def _converse(connection: Connection, chance: random.Random, counts: dict[str, int]) -> None:
@@ -250,17 +250,17 @@ def test_a_handshake_of_a_websocket_goes_along() -> None:
     from websockets.sync.client import connect
 
     chance = random.Random(3)
-    lane = Turning(chance, 1.0)
+    kind = Turning(chance, 1.0)
     with (
         service_of({"demo": "builtin:demo"}, logs=Logs(access=False)) as service,
-        serving(create_app(service), service.config, lane) as port,
+        serving(create_app(service), service.config, kind) as port,
     ):
         url = f"ws://127.0.0.1:{port}/api/v1/tokenizers/demo/stream"
         for _ in range(20):
             with connect(url, open_timeout=30, proxy=None) as stream:
                 stream.send(json.dumps({"stream": "s", "open": True, "ids": [65]}))
                 assert "error" not in json.loads(stream.recv(30))
-    assert lane.went > 5
+    assert kind.went > 5
 
 
 # Processes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pywasmtok.server.workers.slow_tenants import Marks
+from pywasmtok.server.workers.slow_tenants import SlowTenants
 
 
 class Clock:
@@ -13,9 +13,9 @@ class Clock:
         return self.now
 
 
-def marks_and_clock() -> tuple[Marks, Clock]:
+def marks_and_clock() -> tuple[SlowTenants, Clock]:
     clock = Clock()
-    return Marks(clock=clock), clock
+    return SlowTenants(clock=clock), clock
 
 
 def test_one_long_call_marks_for_ten_seconds_and_nobody_else() -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from pywasmtok import errors
-from pywasmtok._host.calls import helpers as crews
-from pywasmtok._host.calls.helpers import Crew, Job
+from pywasmtok._host.calls import helpers as helper_threads
+from pywasmtok._host.calls.helpers import HelperThreads, Job
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.linux import processors
 
@@ -33,15 +33,15 @@ SETUP = """
     import cores
     # What a shell starts in the background ignores it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    from pywasmtok._host.calls.helpers import crew
+    from pywasmtok._host.calls.helpers import helpers
 
     def small_pieces(tok):
         tok._parallel.piece = tok._parallel.smallest = 1000
         tok._parallel.shared = 1
         return tok
 
-    def crew_threads():
-        return [t for t in threading.enumerate() if t.name == "pywasmtok-crew"]
+    def helper_threads_now():
+        return [t for t in threading.enumerate() if t.name == "pywasmtok-helpers"]
 
     tok = small_pieces(cores.load())
     texts = [f"text {n} " * 20 for n in range(500)]
@@ -50,11 +50,11 @@ SETUP = """
 
 
 @pytest.fixture
-def crew(monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
+def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[HelperThreads]:
     monkeypatch.setenv(processors.VARIABLE, str(THREADS))
-    crew = Crew()
-    yield crew
-    crew.close()
+    helpers = HelperThreads()
+    yield helpers
+    helpers.close()
 
 
 def job(pieces: int, work: Callable[[int], Any], threads: int = THREADS) -> Job:
@@ -74,19 +74,19 @@ def small_pieces(tok: CoreTokenizer, size: int = 1000) -> CoreTokenizer:
     return tok
 
 
-def test_results_are_in_order(crew: Crew) -> None:
+def test_results_are_in_order(helpers: HelperThreads) -> None:
     done: list[int] = []
 
     def work(piece: int) -> int:
         done.append(piece)
         return piece * piece
 
-    assert crew.run(job(1000, work)) == [n * n for n in range(1000)]
+    assert helpers.run(job(1000, work)) == [n * n for n in range(1000)]
     # A helper that the system did not let run has its last piece done by the caller, too.
     assert 1000 <= len(done) < 1000 + THREADS
 
 
-def test_nobody_waits_for_a_helper_that_does_not_run(crew: Crew) -> None:
+def test_nobody_waits_for_a_helper_that_does_not_run(helpers: HelperThreads) -> None:
     caller = threading.get_ident()
     gate = threading.Event()
 
@@ -98,14 +98,16 @@ def test_nobody_waits_for_a_helper_that_does_not_run(crew: Crew) -> None:
         return piece
 
     start = time.monotonic()
-    assert crew.run(job(10, work)) == list(range(10))
+    assert helpers.run(job(10, work)) == list(range(10))
     assert time.monotonic() - start < 5
-    assert crew.busy() == THREADS - 1
+    assert helpers.busy() == THREADS - 1
     gate.set()
-    wait_for(lambda: crew.busy() == 0)
+    wait_for(lambda: helpers.busy() == 0)
 
 
-def test_a_helper_that_runs_is_waited_for(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_helper_that_runs_is_waited_for(
+    helpers: HelperThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its piece may be much larger than all that the caller has done."""
     # As if each had a processor all the time.
     monkeypatch.setattr(processors, "seconds_of", lambda thread: time.monotonic())
@@ -122,12 +124,12 @@ def test_a_helper_that_runs_is_waited_for(crew: Crew, monkeypatch: pytest.Monkey
         done.append(piece)
         return piece
 
-    assert crew.run(job(2, work, 2)) == [0, 1]
+    assert helpers.run(job(2, work, 2)) == [0, 1]
     assert sorted(done) == [0, 1]
 
 
 def test_a_helper_that_stops_running_is_not_waited_for(
-    crew: Crew, monkeypatch: pytest.MonkeyPatch
+    helpers: HelperThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = time.monotonic()
     # It is taken off its processor after a tenth of a second.
@@ -143,19 +145,19 @@ def test_a_helper_that_stops_running_is_not_waited_for(
             gate.wait(10)
         return piece
 
-    assert crew.run(job(2, work, 2)) == [0, 1]
+    assert helpers.run(job(2, work, 2)) == [0, 1]
     assert 0.1 <= time.monotonic() - start < 5
     gate.set()
-    wait_for(lambda: crew.busy() == 0)
+    wait_for(lambda: helpers.busy() == 0)
 
 
-def test_the_largest_pieces_first(crew: Crew) -> None:
+def test_the_largest_pieces_first(helpers: HelperThreads) -> None:
     done: list[int] = []
     Job(4, lambda piece, helped: done.append(piece), 1, [2, 0, 3, 1]).take_part(None)
     assert done == [2, 0, 3, 1]
 
 
-def test_helpers_join_and_the_caller_takes_part(crew: Crew) -> None:
+def test_helpers_join_and_the_caller_takes_part(helpers: HelperThreads) -> None:
     everyone = threading.Barrier(THREADS, timeout=10)
     names = set()
 
@@ -163,26 +165,26 @@ def test_helpers_join_and_the_caller_takes_part(crew: Crew) -> None:
         everyone.wait()
         names.add(threading.current_thread().name)
 
-    crew.run(job(THREADS, work))
+    helpers.run(job(THREADS, work))
     assert threading.current_thread().name in names
-    assert len(crew._workers) == THREADS - 1
-    crew.run(job(THREADS, work))
-    assert len(crew._workers) == THREADS - 1
+    assert len(helpers._workers) == THREADS - 1
+    helpers.run(job(THREADS, work))
+    assert len(helpers._workers) == THREADS - 1
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_no_more_threads_than_asked_for(crew: Crew, threads: int) -> None:
+def test_no_more_threads_than_asked_for(helpers: HelperThreads, threads: int) -> None:
     seen = set()
 
     def work(piece: int) -> None:
         time.sleep(0.001)
         seen.add(threading.get_ident())
 
-    crew.run(job(50, work, threads))
+    helpers.run(job(50, work, threads))
     assert len(seen) <= threads
 
 
-def test_16_callers_get_no_more_threads_than_there_are_processors(crew: Crew) -> None:
+def test_16_callers_get_no_more_threads_than_there_are_processors(helpers: HelperThreads) -> None:
     """Callers are there anyway; no helper is added to them once they fill the machine."""
     most_helpers = 0
     inside = threading.Barrier(16, timeout=10)
@@ -190,46 +192,46 @@ def test_16_callers_get_no_more_threads_than_there_are_processors(crew: Crew) ->
     def work(piece: int) -> int:
         nonlocal most_helpers
         time.sleep(0.0005)
-        helpers = sum(worker.job is not None for worker in crew._workers)
-        if len(crew._jobs) >= THREADS:
-            most_helpers = max(most_helpers, helpers)
+        there = sum(worker.job is not None for worker in helpers._workers)
+        if len(helpers._jobs) >= THREADS:
+            most_helpers = max(most_helpers, there)
         return piece
 
     def call(_: int) -> list[Any]:
         inside.wait()
-        return crew.run(job(40, work))
+        return helpers.run(job(40, work))
 
     with ThreadPoolExecutor(16) as executor:
         results = list(executor.map(call, range(16)))
     assert results == [list(range(40))] * 16
-    assert len(crew._workers) < THREADS
+    assert len(helpers._workers) < THREADS
     # Those that had come before the machine was full finish their piece and the job it is of.
     assert most_helpers < THREADS
-    assert crew.busy() == 0
+    assert helpers.busy() == 0
 
 
-def test_the_processor_of_a_caller_that_is_done_goes_to_another(crew: Crew) -> None:
+def test_the_processor_of_a_caller_that_is_done_goes_to_another(helpers: HelperThreads) -> None:
     gate = threading.Event()
     long = job(8, lambda piece: gate.wait(10))
     others = [job(1, lambda piece: gate.wait(10)) for _ in range(THREADS - 1)]
     with ThreadPoolExecutor(THREADS) as executor:
-        waiting = [executor.submit(crew.run, one) for one in others]
-        wait_for(lambda: len(crew._jobs) == THREADS - 1)
-        last = executor.submit(crew.run, long)
-        wait_for(lambda: len(crew._jobs) == THREADS)
-        assert crew.helpers_of(long) == 0
+        waiting = [executor.submit(helpers.run, one) for one in others]
+        wait_for(lambda: len(helpers._jobs) == THREADS - 1)
+        last = executor.submit(helpers.run, long)
+        wait_for(lambda: len(helpers._jobs) == THREADS)
+        assert helpers.helpers_of(long) == 0
         gate.set()
         for future in waiting:
             future.result(10)
         last.result(10)
     slow = job(50, lambda piece: time.sleep(0.005))
     with ThreadPoolExecutor(1) as executor:
-        last = executor.submit(crew.run, slow)
-        wait_for(lambda: crew.helpers_of(slow) == THREADS - 1)
+        last = executor.submit(helpers.run, slow)
+        wait_for(lambda: helpers.helpers_of(slow) == THREADS - 1)
         last.result(10)
 
 
-def test_of_several_errors_the_first_piece_s_is_raised(crew: Crew) -> None:
+def test_of_several_errors_the_first_piece_s_is_raised(helpers: HelperThreads) -> None:
     for _ in range(20):
 
         def work(piece: int) -> int:
@@ -239,11 +241,11 @@ def test_of_several_errors_the_first_piece_s_is_raised(crew: Crew) -> None:
             return piece
 
         with pytest.raises(errors.InvalidText, match="piece 7"):
-            crew.run(job(40, work))
-        assert crew.run(job(3, lambda piece: piece)) == [0, 1, 2]
+            helpers.run(job(40, work))
+        assert helpers.run(job(3, lambda piece: piece)) == [0, 1, 2]
 
 
-def test_an_unexpected_exception_of_a_helper_reaches_the_caller(crew: Crew) -> None:
+def test_an_unexpected_exception_of_a_helper_reaches_the_caller(helpers: HelperThreads) -> None:
     caller = threading.get_ident()
 
     def work(piece: int) -> None:
@@ -252,42 +254,46 @@ def test_an_unexpected_exception_of_a_helper_reaches_the_caller(crew: Crew) -> N
         time.sleep(0.005)
 
     with pytest.raises(MemoryError, match="no more"):
-        crew.run(job(1000, work))
+        helpers.run(job(1000, work))
 
 
-def test_calls_from_within_a_piece(crew: Crew) -> None:
-    """As by a finalizer that runs in a thread of the crew."""
+def test_calls_from_within_a_piece(helpers: HelperThreads) -> None:
+    """As by a finalizer that runs in a helper thread."""
 
     def work(piece: int) -> int:
-        return sum(crew.run(job(10, lambda inner: inner)))
+        return sum(helpers.run(job(10, lambda inner: inner)))
 
-    assert crew.run(job(50, work)) == [45] * 50
+    assert helpers.run(job(50, work)) == [45] * 50
 
 
-def test_threads_with_small_stacks_do_not_help(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_with_small_stacks_do_not_help(
+    helpers: HelperThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse() -> None:
         raise errors.HostUnsupported("small")
 
-    monkeypatch.setattr(crews.thread_stack, "require", refuse)
-    assert crew.run(job(100, lambda piece: piece)) == list(range(100))
+    monkeypatch.setattr(helper_threads.thread_stack, "require", refuse)
+    assert helpers.run(job(100, lambda piece: piece)) == list(range(100))
     monkeypatch.undo()
-    assert crew.run(job(100, lambda piece: piece)) == list(range(100))
+    assert helpers.run(job(100, lambda piece: piece)) == list(range(100))
 
 
-def test_a_system_without_more_threads(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_more_threads(
+    helpers: HelperThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert crew.run(job(100, lambda piece: piece)) == list(range(100))
+    assert helpers.run(job(100, lambda piece: piece)) == list(range(100))
 
 
-def test_nothing_keeps_a_job_alive(crew: Crew) -> None:
+def test_nothing_keeps_a_job_alive(helpers: HelperThreads) -> None:
     class Result:
         pass
 
     one = job(20, lambda piece: Result())
-    results = crew.run(one)
+    results = helpers.run(one)
     seen = weakref.ref(results[0])
     del one, results
     gc.collect()
@@ -379,7 +385,7 @@ def test_closing_during_a_batch() -> None:
                 assert future.result(10)[0] == ids_of("".join(texts))
         with pytest.raises(errors.TokenizerClosed):
             tok.encode_batch_ids(texts, False)
-        wait_for(lambda: crews.crew.busy() == 0)
+        wait_for(lambda: helper_threads.helpers.busy() == 0)
 
 
 def test_small_calls_start_no_thread() -> None:
@@ -390,7 +396,7 @@ def test_small_calls_start_no_thread() -> None:
     tok = cores.load()
     tok.encode_batch_ids(["short"] * 100, False)
     tok.encode_ids("x" * 100_000)
-    print(len(crew_threads()))
+    print(len(helper_threads_now()))
     """
         )
         == "0"
@@ -418,7 +424,7 @@ def test_ctrl_c_ends_all_parts(call: str) -> None:
         {call}
     except KeyboardInterrupt:
         stopped = time.monotonic()
-    while crew.busy():
+    while helpers.busy():
         assert time.monotonic() < stopped + 5
     assert tok.encode_batch_ids(texts, False)[0] == ids
     print(stopped)
@@ -433,7 +439,7 @@ def test_ctrl_c_ends_all_parts(call: str) -> None:
 
 @needs_signals
 def test_exceptions_of_signal_handlers_at_any_moment() -> None:
-    """Whatever they hit, the crew works on, and nobody counts as busy for ever."""
+    """Whatever they hit, the helpers work on, and nobody counts as busy for ever."""
     assert (
         run(
             SETUP
@@ -454,10 +460,10 @@ def test_exceptions_of_signal_handlers_at_any_moment() -> None:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     end = time.monotonic() + 5
-    while crew.busy():
+    while helpers.busy():
         assert time.monotonic() < end
     assert tok.encode_batch_ids(texts, False)[0] == ids
-    print(stopped > 100, len(crew_threads()) <= 5)
+    print(stopped > 100, len(helper_threads_now()) <= 5)
     """
         )
         == "True True"
@@ -478,7 +484,7 @@ def test_an_exception_that_the_start_of_a_helper_loses(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(Stop):
-        Crew().run(job(10, lambda piece: piece, 2))
+        HelperThreads().run(job(10, lambda piece: piece, 2))
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -493,14 +499,14 @@ def test_a_child_makes_a_crew_of_its_own(threads: bool) -> None:
             + f"""
     tok = small_pieces(cores.load(threads={threads}))
     assert tok.encode_batch_ids(texts, False)[0] == ids
-    assert crew_threads()
+    assert helper_threads_now()
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            assert not crew_threads() and not crew.busy()
+            assert not helper_threads_now() and not helpers.busy()
             assert tok.encode_batch_ids(texts, False)[0] == ids
-            assert crew_threads()
+            assert helper_threads_now()
             code = 0
         finally:
             os._exit(code)
@@ -556,12 +562,12 @@ def test_fork_in_the_middle_of_a_job() -> None:
     def work(piece, helped):
         global child
         if helped is None and child is None:
-            while crew.busy() < 4: time.sleep(0.001)
+            while helpers.busy() < 4: time.sleep(0.001)
             child = os.fork()
         if helped is not None and child is None:
             time.sleep(0.2)
         return piece
-    results = crew.run(Job(20, work, 4))
+    results = helpers.run(Job(20, work, 4))
     assert results == list(range(20))
     if child == 0:
         os._exit(0)
@@ -582,7 +588,7 @@ def test_the_interpreter_ends_while_daemon_threads_are_inside_batches() -> None:
             tok.encode_batch_ids(texts, False)
     for _ in range(3):
         threading.Thread(target=work, daemon=True).start()
-    while not crew_threads(): time.sleep(0.001)
+    while not helper_threads_now(): time.sleep(0.001)
     time.sleep(0.1)
     print("end")
     """

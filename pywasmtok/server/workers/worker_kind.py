@@ -17,14 +17,14 @@ from ..auth.identity import known_key
 from ..requests.at_once import MOST_BYTES
 from ..requests.head import Head
 from .handover_socket import Ends, Link
-from .slow_tenants import Marks
+from .slow_tenants import SlowTenants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .handover_socket import Arrived
 
-__all__ = ["LONG_STEPS_BACK", "Lane"]
+__all__ = ["LONG_STEPS_BACK", "WorkerKind"]
 
 LONG_STEPS_BACK: Final = 5
 """Levels of priority that a process of the long ones is below the others."""
@@ -36,12 +36,12 @@ _UPLOADS: Final = frozenset((b"PUT",))
 _DIGITS: Final = len(str(MOST_BYTES))
 
 
-class Lane:
+class WorkerKind:
     """Of one process."""
 
     def __init__(self, long: bool, ends: Ends) -> None:
         self.long = long
-        self.marks = Marks()
+        self.slow_tenants = SlowTenants()
         self._link = Link(ends)
         self._service: Any = None
 
@@ -50,7 +50,7 @@ class Lane:
         tenants."""
         self._service = service
         if service.config.needs_keys:
-            service.work.saw_long = self.marks.saw
+            service.work.saw_long = self.slow_tenants.saw
 
     def start(self, loop: Any, arrived: Arrived) -> None:
         self._link.start(loop, arrived)
@@ -78,7 +78,9 @@ class Lane:
                     return True
             elif name == b"transfer-encoding":
                 return True
-        if not self.marks:
+        if not self.slow_tenants:
             return False
         found = known_key(self._service.keys, Head(headers))
-        return found is not None and found.tenant is not None and self.marks.has(found.tenant)
+        return (
+            found is not None and found.tenant is not None and self.slow_tenants.has(found.tenant)
+        )

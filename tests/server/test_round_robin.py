@@ -197,7 +197,7 @@ def test_a_quantum_is_at_least_a_byte() -> None:
         FairQueue(0)
 
 
-# The rules around it: lanes, and what a tenant may run at once.
+# The rules around it: queues, and what a tenant may run at once.
 
 CALLS = st.lists(
     st.tuples(st.sampled_from("abc"), st.integers(0, 1 << 20), st.booleans()), max_size=40
