@@ -5,16 +5,18 @@ use super::constants::ABI_VERSION;
 use super::service::Service;
 use super::{diagnosis, heap};
 use pywasmtok_panic_text as panic_text;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::cell::RefCell;
 
-static SERVICE: LazyLock<Mutex<Service>> = LazyLock::new(|| {
-    panic_text::install();
-    Mutex::default()
-});
+thread_local! {
+    static SERVICE: RefCell<Service> = {
+        panic_text::install();
+        RefCell::default()
+    };
+}
 
 fn service<T>(call: impl FnOnce(&mut Service) -> T) -> T {
     diagnosis::begin();
-    call(&mut SERVICE.lock().unwrap_or_else(PoisonError::into_inner))
+    SERVICE.with_borrow_mut(call)
 }
 
 #[no_mangle]

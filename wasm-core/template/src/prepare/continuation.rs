@@ -4,8 +4,7 @@ use super::messages::{find, set, REASONING};
 use super::request::{sequence, wrong};
 use crate::context::{dict, entries, list, tuple};
 use crate::error::Result;
-use minijinja::value::Tuple;
-use minijinja::Value;
+use crate::value::{Tuple, Value};
 
 const TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 
