@@ -1,5 +1,5 @@
-//! The exported functions. The one input and the one answer are behind a lock that a trap leaves
-//! closed: a later call traps again, instead of meeting what was left half done.
+//! The exported functions. The one input and the one answer are in a cell that a trap leaves
+//! borrowed: a later call traps again, instead of meeting what was left half done.
 
 use super::constants::ABI_VERSION;
 use super::service::Service;

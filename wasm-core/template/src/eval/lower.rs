@@ -72,6 +72,7 @@ impl<'s> Lower<'_, 's> {
     }
 
     /// A scope of its own around a body.
+    #[inline(never)]
     fn scoped(&mut self, body: &ast::Body<'s>) -> (super::code::Frame, Body) {
         let symbols = self.scopes.analyze(0, |visitor| visitor.body(body));
         self.scopes.frames.push(symbols);
@@ -170,6 +171,7 @@ impl<'s> Lower<'_, 's> {
         });
     }
 
+    #[inline(never)]
     fn target(&mut self, target: &ast::Expr<'s>) -> Target {
         match &target.node {
             ast::Node::Name(name) => Target::Slot(self.slot(name)),
@@ -185,6 +187,7 @@ impl<'s> Lower<'_, 's> {
         }
     }
 
+    #[inline(never)]
     fn for_loop(&mut self, each: &ast::For<'s>) -> Statement {
         let iterable = self.expression(&each.iterable);
         if each.recursive {
@@ -226,6 +229,7 @@ impl<'s> Lower<'_, 's> {
         Statement::For(iterable, Rc::new(code))
     }
 
+    #[inline(never)]
     fn routine(
         &mut self,
         name: Option<&str>,
@@ -266,6 +270,7 @@ impl<'s> Lower<'_, 's> {
         }
     }
 
+    #[inline(never)]
     fn expressions(&mut self, expressions: &[ast::Expr<'s>]) -> Vec<Expr> {
         expressions.iter().map(|expression| self.expression(expression)).collect()
     }
@@ -275,6 +280,7 @@ impl<'s> Lower<'_, 's> {
         Expr { node: self.node(expression), line }
     }
 
+    #[inline(never)]
     fn operands(&mut self, entry: Entry, operands: &[&ast::Expr<'s>]) -> Node {
         let operands = operands.iter().map(|operand| self.expression(operand)).collect();
         Node::Operator(entry, operands)
@@ -292,44 +298,14 @@ impl<'s> Lower<'_, 's> {
             ast::Node::None => Node::Constant(Value::from(())),
             ast::Node::Tuple(items) => Node::Tuple(self.expressions(items)),
             ast::Node::List(items) => Node::List(self.expressions(items)),
-            ast::Node::Dict(items) => {
-                let each = |(key, value): &(ast::Expr<'s>, ast::Expr<'s>)| {
-                    (self.expression(key), self.expression(value))
-                };
-                Node::Dict(items.iter().map(each).collect())
-            }
+            ast::Node::Dict(items) => self.dict(items),
             ast::Node::Binary(operator, left, right) => self.binary(*operator, left, right),
             ast::Node::Concat(items) => Node::Operator(operators::CONCAT, self.expressions(items)),
-            ast::Node::Compare(first, others) => {
-                let first = boxed(self.expression(first));
-                let each = |(comparison, right): &(ast::Compare, ast::Expr<'s>)| {
-                    (*comparison, self.expression(right))
-                };
-                Node::Compare(first, others.iter().map(each).collect())
-            }
+            ast::Node::Compare(first, others) => self.comparison(first, others),
             ast::Node::Unary(Unary::Not, operand) => Node::Not(boxed(self.expression(operand))),
-            ast::Node::Unary(sign, operand) => {
-                let lowered = self.expression(operand);
-                if let (true, Node::Constant(value)) = (is_literal_number(operand), &lowered.node) {
-                    let signed = match sign {
-                        Unary::Negative => arithmetic::negate(value),
-                        _ => Ok(value.clone()),
-                    };
-                    if let Ok(signed) = signed {
-                        return Node::Constant(signed);
-                    }
-                }
-                let entry = if *sign == Unary::Negative {
-                    operators::NEGATIVE
-                } else {
-                    operators::POSITIVE
-                };
-                Node::Operator(entry, vec![lowered])
-            }
+            ast::Node::Unary(sign, operand) => self.unary(*sign, operand),
             ast::Node::Conditional { test, value, otherwise } => {
-                let both = Box::new([self.expression(test), self.expression(value)]);
-                let otherwise = otherwise.as_ref().map(|value| boxed(self.expression(value)));
-                Node::Conditional(both, otherwise)
+                self.conditional(test, value, otherwise.as_deref())
             }
             ast::Node::Attribute(subject, name) => {
                 let lookup = lookup(name);
@@ -337,32 +313,11 @@ impl<'s> Lower<'_, 's> {
             }
             ast::Node::Item(subject, key) => self.item(subject, key),
             ast::Node::Slice(_) => Node::Constant(Value::UNDEFINED),
-            ast::Node::Call(target, arguments) => match &target.node {
-                ast::Node::Attribute(subject, name) => {
-                    let subject = boxed(self.expression(subject));
-                    Node::Method(subject, (*name).into(), self.arguments(arguments))
-                }
-                _ => Node::Call(boxed(self.expression(target)), self.arguments(arguments)),
-            },
+            ast::Node::Call(target, arguments) => self.call(target, arguments),
             ast::Node::Filter(subject, name, arguments) => {
-                let subject = match subject {
-                    Some(subject) => self.expression(subject),
-                    None => Expr { node: Node::Captured, line: self.source.line(expression.at) },
-                };
-                match filters::TABLE.find(name) {
-                    Some(entry) => Node::Filter(entry, boxed(subject), self.arguments(arguments)),
-                    None => {
-                        Node::Missing(boxed(subject), format!("No filter named '{name}' found."))
-                    }
-                }
+                self.filter(subject.as_deref(), name, arguments, expression.at)
             }
-            ast::Node::Test(subject, name, arguments) => {
-                let subject = boxed(self.expression(subject));
-                match tests::TABLE.find(name) {
-                    Some(entry) => Node::Test(entry, subject, self.arguments(arguments)),
-                    None => Node::Missing(subject, format!("No test named '{name}' found.")),
-                }
-            }
+            ast::Node::Test(subject, name, arguments) => self.test(subject, name, arguments),
             ast::Node::NamespaceAttribute(name, attribute) => {
                 let subject = Expr { node: Node::Name(self.place(name)), line: 0 };
                 Node::Attribute(boxed(subject), (*attribute).into(), lookup(attribute))
@@ -370,6 +325,96 @@ impl<'s> Lower<'_, 's> {
         }
     }
 
+    #[inline(never)]
+    fn dict(&mut self, items: &[(ast::Expr<'s>, ast::Expr<'s>)]) -> Node {
+        let each = |(key, value): &(ast::Expr<'s>, ast::Expr<'s>)| {
+            (self.expression(key), self.expression(value))
+        };
+        Node::Dict(items.iter().map(each).collect())
+    }
+
+    #[inline(never)]
+    fn comparison(
+        &mut self,
+        first: &ast::Expr<'s>,
+        others: &[(ast::Compare, ast::Expr<'s>)],
+    ) -> Node {
+        let first = boxed(self.expression(first));
+        let each = |(comparison, right): &(ast::Compare, ast::Expr<'s>)| {
+            (*comparison, self.expression(right))
+        };
+        Node::Compare(first, others.iter().map(each).collect())
+    }
+
+    #[inline(never)]
+    fn unary(&mut self, sign: Unary, operand: &ast::Expr<'s>) -> Node {
+        let lowered = self.expression(operand);
+        let negative = sign == Unary::Negative;
+        if let (true, Node::Constant(value)) = (is_literal_number(operand), &lowered.node) {
+            let signed = if negative { arithmetic::negate(value) } else { Ok(value.clone()) };
+            if let Ok(signed) = signed {
+                return Node::Constant(signed);
+            }
+        }
+        let entry = if negative { operators::NEGATIVE } else { operators::POSITIVE };
+        Node::Operator(entry, vec![lowered])
+    }
+
+    #[inline(never)]
+    fn conditional(
+        &mut self,
+        test: &ast::Expr<'s>,
+        value: &ast::Expr<'s>,
+        otherwise: Option<&ast::Expr<'s>>,
+    ) -> Node {
+        let both = Box::new([self.expression(test), self.expression(value)]);
+        Node::Conditional(both, otherwise.map(|value| boxed(self.expression(value))))
+    }
+
+    #[inline(never)]
+    fn call(&mut self, target: &ast::Expr<'s>, arguments: &ast::Arguments<'s>) -> Node {
+        match &target.node {
+            ast::Node::Attribute(subject, name) => {
+                let subject = boxed(self.expression(subject));
+                Node::Method(subject, (*name).into(), self.arguments(arguments))
+            }
+            _ => Node::Call(boxed(self.expression(target)), self.arguments(arguments)),
+        }
+    }
+
+    #[inline(never)]
+    fn filter(
+        &mut self,
+        subject: Option<&ast::Expr<'s>>,
+        name: &str,
+        arguments: &ast::Arguments<'s>,
+        at: usize,
+    ) -> Node {
+        let subject = boxed(match subject {
+            Some(subject) => self.expression(subject),
+            None => Expr { node: Node::Captured, line: self.source.line(at) },
+        });
+        match filters::TABLE.find(name) {
+            Some(entry) => Node::Filter(entry, subject, self.arguments(arguments)),
+            None => Node::Missing(subject, format!("No filter named '{name}' found.")),
+        }
+    }
+
+    #[inline(never)]
+    fn test(
+        &mut self,
+        subject: &ast::Expr<'s>,
+        name: &str,
+        arguments: &ast::Arguments<'s>,
+    ) -> Node {
+        let subject = boxed(self.expression(subject));
+        match tests::TABLE.find(name) {
+            Some(entry) => Node::Test(entry, subject, self.arguments(arguments)),
+            None => Node::Missing(subject, format!("No test named '{name}' found.")),
+        }
+    }
+
+    #[inline(never)]
     fn binary(&mut self, sign: Binary, left: &ast::Expr<'s>, right: &ast::Expr<'s>) -> Node {
         let entry = match sign {
             Binary::Or => {
@@ -397,6 +442,7 @@ impl<'s> Lower<'_, 's> {
         self.operands(entry, &[left, right])
     }
 
+    #[inline(never)]
     fn item(&mut self, subject: &ast::Expr<'s>, key: &ast::Expr<'s>) -> Node {
         let ast::Node::Slice(bounds) = &key.node else {
             return Node::Item(boxed(self.expression(subject)), boxed(self.expression(key)));
@@ -416,6 +462,7 @@ impl<'s> Lower<'_, 's> {
         Node::Operator(operators::SLICE, operands)
     }
 
+    #[inline(never)]
     fn arguments(&mut self, arguments: &ast::Arguments<'s>) -> Arguments {
         let named = arguments.named.iter();
         Arguments {

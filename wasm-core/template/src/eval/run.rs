@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::code::{
-    Arguments, Body, Entry, Expr, For, Lookup, Node, Place, Routine, Statement, Target,
+    Arguments, Body, Entry, Expr, For, Frame, Lookup, Node, Place, Routine, Statement, Target,
 };
 use super::functions::Macro;
 use super::loops::{Loop, Recursion};
@@ -38,56 +38,20 @@ impl State {
         Ok(Flow::Next)
     }
 
+    #[inline(never)]
     fn statement(&mut self, statement: &Statement) -> Result<Flow, Error> {
         self.burn()?;
         match statement {
             Statement::Text(text) => self.write(text)?,
             Statement::Output(value) => self.output(value)?,
-            Statement::Set(target, value) => {
-                self.check(target)?;
-                let value = self.expression(value)?;
-                self.assign(target, value)?;
-            }
-            Statement::If(branches, otherwise) => {
-                for (test, body) in branches {
-                    if self.expression(test)?.is_true() {
-                        return self.body(body);
-                    }
-                }
-                return self.body(otherwise);
-            }
+            Statement::Set(target, value) => self.set(target, value)?,
+            Statement::If(branches, otherwise) => return self.branch(branches, otherwise),
             Statement::For(iterable, each) => return self.for_statement(iterable, each),
             Statement::With(frame, assignments, body) => {
-                self.enter(frame);
-                for (target, value) in assignments {
-                    let value = self.expression(value)?;
-                    self.assign(target, value)?;
-                }
-                let flow = self.body(body)?;
-                if flow == Flow::Next {
-                    self.leave(frame);
-                }
-                return Ok(flow);
+                return self.with(frame, assignments, body);
             }
             Statement::Capture { frame, body, filter, target } => {
-                self.enter(frame);
-                let (flow, text) = self.capture(|state| state.body(body))?;
-                if flow != Flow::Next {
-                    return Ok(flow);
-                }
-                let mut value = Value::from(text);
-                if let Some(filter) = filter {
-                    self.captured = value;
-                    value = self.expression(filter)?;
-                }
-                match target {
-                    Some(target) => {
-                        self.check(target)?;
-                        self.assign(target, value)?;
-                    }
-                    None => self.print(&value)?,
-                }
-                self.leave(frame);
+                return self.captured(frame, body, filter.as_ref(), target.as_ref());
             }
             Statement::Macro(slot, routine) => {
                 let made = self.routine(routine);
@@ -97,21 +61,90 @@ impl State {
                 self.captured = self.routine(routine);
                 self.output(call)?;
             }
-            Statement::Generation(routine) => {
-                let scope = Scope::new(routine.slots, Some(self.closure()));
-                self.mark(true)?;
-                self.call(scope, |state| {
-                    state.enter(&routine.frame);
-                    state.body(&routine.body)
-                })?;
-                self.mark(false)?;
-            }
+            Statement::Generation(routine) => self.generation(routine)?,
             Statement::Break => return Ok(Flow::Break),
             Statement::Continue => return Ok(Flow::Continue),
         }
         Ok(Flow::Next)
     }
 
+    #[inline(never)]
+    fn set(&mut self, target: &Target, value: &Expr) -> Result<(), Error> {
+        self.check(target)?;
+        let value = self.expression(value)?;
+        self.assign(target, value)
+    }
+
+    #[inline(never)]
+    fn branch(&mut self, branches: &[(Expr, Body)], otherwise: &Body) -> Result<Flow, Error> {
+        for (test, body) in branches {
+            if self.expression(test)?.is_true() {
+                return self.body(body);
+            }
+        }
+        self.body(otherwise)
+    }
+
+    #[inline(never)]
+    fn with(
+        &mut self,
+        frame: &Frame,
+        assignments: &[(Target, Expr)],
+        body: &Body,
+    ) -> Result<Flow, Error> {
+        self.enter(frame);
+        for (target, value) in assignments {
+            let value = self.expression(value)?;
+            self.assign(target, value)?;
+        }
+        let flow = self.body(body)?;
+        if flow == Flow::Next {
+            self.leave(frame);
+        }
+        Ok(flow)
+    }
+
+    #[inline(never)]
+    fn captured(
+        &mut self,
+        frame: &Frame,
+        body: &Body,
+        filter: Option<&Expr>,
+        target: Option<&Target>,
+    ) -> Result<Flow, Error> {
+        self.enter(frame);
+        let (flow, text) = self.capture(|state| state.body(body))?;
+        if flow != Flow::Next {
+            return Ok(flow);
+        }
+        let mut value = Value::from(text);
+        if let Some(filter) = filter {
+            self.captured = value;
+            value = self.expression(filter)?;
+        }
+        match target {
+            Some(target) => {
+                self.check(target)?;
+                self.assign(target, value)?;
+            }
+            None => self.print(&value)?,
+        }
+        self.leave(frame);
+        Ok(Flow::Next)
+    }
+
+    #[inline(never)]
+    fn generation(&mut self, routine: &Rc<Routine>) -> Result<(), Error> {
+        let scope = Scope::new(routine.slots, Some(self.closure()));
+        self.mark(true)?;
+        self.call(scope, |state| {
+            state.enter(&routine.frame);
+            state.body(&routine.body)
+        })?;
+        self.mark(false)
+    }
+
+    #[inline(never)]
     fn output(&mut self, value: &Expr) -> Result<(), Error> {
         let printed = self.expression(value)?;
         self.print(&printed).map_err(|error| error.on(value.line))
@@ -128,6 +161,7 @@ impl State {
     }
 
     /// An attribute is given to namespaces only, which is asked before the value is made.
+    #[inline(never)]
     fn check(&mut self, target: &Target) -> Result<(), Error> {
         match target {
             Target::Slot(_) => Ok(()),
@@ -141,6 +175,7 @@ impl State {
         }
     }
 
+    #[inline(never)]
     fn assign(&mut self, target: &Target, value: Value) -> Result<(), Error> {
         match target {
             Target::Slot(slot) => {
@@ -185,6 +220,7 @@ impl State {
         }
     }
 
+    #[inline(never)]
     fn for_statement(&mut self, iterable: &Expr, each: &Rc<For>) -> Result<Flow, Error> {
         let value = self.expression(iterable)?;
         let on = |error: Error| error.on(iterable.line);
@@ -213,6 +249,7 @@ impl State {
         Ok(Value::from(text))
     }
 
+    #[inline(never)]
     fn for_loop(
         &mut self,
         each: &For,
@@ -303,114 +340,175 @@ impl State {
         Ok(Flow::Next)
     }
 
+    /// What calls itself through this is a function of its own each time: deep trees need the stack
+    /// of one kind of node, not of all.
+    #[inline(never)]
     pub(super) fn expression(&mut self, expression: &Expr) -> Result<Value, Error> {
-        match &expression.node {
-            Node::Constant(value) => Ok(value.clone()),
-            Node::Name(place) => self.get(*place).map_err(|error| error.on(expression.line)),
-            node => {
-                self.burn()?;
-                self.node(node).map_err(|error| error.on(expression.line))
-            }
+        let done = match &expression.node {
+            Node::Constant(value) => return Ok(value.clone()),
+            Node::Name(place) => self.get(*place),
+            Node::Captured => return Ok(std::mem::take(&mut self.captured)),
+            Node::Tuple(items) => self.sequence(items, tuple),
+            Node::List(items) => self.sequence(items, list),
+            Node::Dict(entries) => self.dict(entries),
+            Node::Or(left, right) => self.either(true, left, right),
+            Node::And(left, right) => self.either(false, left, right),
+            Node::Not(operand) => self.negation(operand),
+            Node::Compare(first, others) => self.comparison(first, others),
+            Node::Conditional(..) => self.conditional(expression),
+            Node::Operator(entry, operands) => self.operation(*entry, operands),
+            Node::Attribute(subject, name, lookup) => self.attribute(subject, name, *lookup),
+            Node::Item(subject, key) => self.item(subject, key),
+            Node::Call(target, arguments) => self.function_call(target, arguments),
+            Node::Method(subject, name, arguments) => self.method_call(subject, name, arguments),
+            Node::Filter(entry, subject, arguments) => self.filter(*entry, subject, arguments),
+            Node::Test(entry, subject, arguments) => self.test(*entry, subject, arguments),
+            Node::Missing(subject, message) => self.missing(subject, message),
+        };
+        match done {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.on(expression.line)),
         }
     }
 
     fn expressions(&mut self, expressions: &[Expr]) -> Result<Vec<Value>, Error> {
-        expressions.iter().map(|expression| self.expression(expression)).collect()
-    }
-
-    fn node(&mut self, node: &Node) -> Result<Value, Error> {
-        match node {
-            Node::Constant(value) => Ok(value.clone()),
-            Node::Name(place) => self.get(*place),
-            Node::Captured => Ok(std::mem::take(&mut self.captured)),
-            Node::Tuple(items) => self.expressions(items).map(tuple),
-            Node::List(items) => self.expressions(items).map(list),
-            Node::Dict(entries) => self.dict(entries),
-            Node::Or(left, right) => {
-                let value = self.expression(left)?;
-                if value.is_true() {
-                    return Ok(value);
-                }
-                self.expression(right)
-            }
-            Node::And(left, right) => {
-                let value = self.expression(left)?;
-                if !value.is_true() {
-                    return Ok(value);
-                }
-                self.expression(right)
-            }
-            Node::Not(operand) => Ok(Value::from(!self.expression(operand)?.is_true())),
-            Node::Compare(first, others) => self.comparison(first, others),
-            Node::Conditional(both, otherwise) => {
-                let [test, value] = &**both;
-                if self.expression(test)?.is_true() {
-                    return self.expression(value);
-                }
-                match otherwise {
-                    Some(otherwise) => self.expression(otherwise),
-                    None => Ok(Value::UNDEFINED),
-                }
-            }
-            Node::Operator(entry, operands) => {
-                let values = self.expressions(operands)?;
-                let (subject, args) = values.split_first().unwrap_or((&Value::UNDEFINED, &[]));
-                self.operator(*entry, subject, args)
-            }
-            Node::Attribute(subject, name, lookup) => {
-                let subject = self.expression(subject)?;
-                let found = match lookup {
-                    Lookup::Key => subject.get_attr(name)?,
-                    Lookup::Type => access::attribute(&subject, name)?,
-                };
-                found.invalid().map_or(Ok(()), |error| Err(error.clone()))?;
-                Ok(found)
-            }
-            Node::Item(subject, key) => self.item(subject, key),
-            Node::Call(target, arguments) => {
-                let caller = self.caller(arguments);
-                let target = self.expression(target)?;
-                let args = self.arguments(arguments, caller)?;
-                target.call(self, &args)
-            }
-            Node::Method(subject, name, arguments) => {
-                let caller = self.caller(arguments);
-                let subject = self.expression(subject)?;
-                let args = self.arguments(arguments, caller)?;
-                self.call_method(&subject, name, &args)
-            }
-            Node::Filter(entry, subject, arguments) => {
-                self.piped_node(Kind::Filter, *entry, subject, arguments)
-            }
-            Node::Test(entry, subject, arguments) => self
-                .piped_node(Kind::Test, *entry, subject, arguments)
-                .map(|passed| Value::from(passed.is_true())),
-            Node::Missing(subject, message) => {
-                self.expression(subject)?;
-                Err(Error::new(message.as_str()))
-            }
+        let mut values = Vec::with_capacity(expressions.len());
+        for expression in expressions {
+            values.push(self.expression(expression)?);
         }
+        Ok(values)
     }
 
-    fn piped_node(
+    #[inline(never)]
+    fn sequence(&mut self, items: &[Expr], make: fn(Vec<Value>) -> Value) -> Result<Value, Error> {
+        self.burn()?;
+        Ok(make(self.expressions(items)?))
+    }
+
+    #[inline(never)]
+    fn either(&mut self, wanted: bool, left: &Expr, right: &Expr) -> Result<Value, Error> {
+        self.burn()?;
+        let value = self.expression(left)?;
+        if value.is_true() == wanted {
+            return Ok(value);
+        }
+        self.expression(right)
+    }
+
+    #[inline(never)]
+    fn negation(&mut self, operand: &Expr) -> Result<Value, Error> {
+        self.burn()?;
+        Ok(Value::from(!self.expression(operand)?.is_true()))
+    }
+
+    #[inline(never)]
+    fn conditional(&mut self, mut expression: &Expr) -> Result<Value, Error> {
+        while let Node::Conditional(both, otherwise) = &expression.node {
+            self.burn()?;
+            let [test, value] = &**both;
+            if self.expression(test)?.is_true() {
+                return self.expression(value);
+            }
+            let Some(otherwise) = otherwise else { return Ok(Value::UNDEFINED) };
+            expression = otherwise;
+        }
+        self.expression(expression)
+    }
+
+    #[inline(never)]
+    fn operation(&mut self, entry: Entry, operands: &[Expr]) -> Result<Value, Error> {
+        self.burn()?;
+        let values = self.expressions(operands)?;
+        let (subject, args) = values.split_first().unwrap_or((&Value::UNDEFINED, &[]));
+        self.operator(entry, subject, args)
+    }
+
+    #[inline(never)]
+    fn attribute(&mut self, subject: &Expr, name: &str, lookup: Lookup) -> Result<Value, Error> {
+        self.burn()?;
+        let subject = self.expression(subject)?;
+        valid(match lookup {
+            Lookup::Key => subject.get_attr(name)?,
+            Lookup::Type => access::attribute(&subject, name)?,
+        })
+    }
+
+    #[inline(never)]
+    fn function_call(&mut self, target: &Expr, arguments: &Arguments) -> Result<Value, Error> {
+        self.burn()?;
+        let caller = self.caller(arguments);
+        let target = self.expression(target)?;
+        let args = self.arguments(arguments, caller)?;
+        target.call(self, &args)
+    }
+
+    #[inline(never)]
+    fn method_call(
         &mut self,
-        kind: Kind,
+        subject: &Expr,
+        name: &str,
+        arguments: &Arguments,
+    ) -> Result<Value, Error> {
+        self.burn()?;
+        let caller = self.caller(arguments);
+        let subject = self.expression(subject)?;
+        let args = self.arguments(arguments, caller)?;
+        self.call_method(&subject, name, &args)
+    }
+
+    #[inline(never)]
+    fn filter(
+        &mut self,
         entry: Entry,
         subject: &Expr,
         arguments: &Arguments,
     ) -> Result<Value, Error> {
-        let subject = &self.expression(subject)?;
+        self.burn()?;
+        let subject = self.expression(subject)?;
+        self.piped_node(Kind::Filter, entry, &subject, arguments)
+    }
+
+    #[inline(never)]
+    fn test(
+        &mut self,
+        entry: Entry,
+        subject: &Expr,
+        arguments: &Arguments,
+    ) -> Result<Value, Error> {
+        self.burn()?;
+        let subject = self.expression(subject)?;
+        let passed = self.piped_node(Kind::Test, entry, &subject, arguments)?;
+        Ok(Value::from(passed.is_true()))
+    }
+
+    #[inline(never)]
+    fn missing(&mut self, subject: &Expr, message: &str) -> Result<Value, Error> {
+        self.expression(subject)?;
+        Err(Error::new(message))
+    }
+
+    #[inline(never)]
+    fn piped_node(
+        &mut self,
+        kind: Kind,
+        entry: Entry,
+        subject: &Value,
+        arguments: &Arguments,
+    ) -> Result<Value, Error> {
         let args = self.arguments(arguments, None)?;
         let (args, kwargs) = split(&args);
         call::run(kind, entry, &mut Call { state: self, subject, args, kwargs })
     }
 
+    #[inline(never)]
     fn operator(&mut self, entry: Entry, subject: &Value, args: &[Value]) -> Result<Value, Error> {
         let (args, kwargs) = (args, call::Keywords::default());
         call::run(Kind::Operator, entry, &mut Call { state: self, subject, args, kwargs })
     }
 
+    #[inline(never)]
     fn dict(&mut self, entries: &[(Expr, Expr)]) -> Result<Value, Error> {
+        self.burn()?;
         let mut made = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let key = self.expression(key)?;
@@ -421,7 +519,9 @@ impl State {
         Ok(context::dict(made))
     }
 
+    #[inline(never)]
     fn comparison(&mut self, first: &Expr, others: &[(Compare, Expr)]) -> Result<Value, Error> {
+        self.burn()?;
         let mut left = self.expression(first)?;
         for (comparison, right) in others {
             let right = self.expression(right)?;
@@ -433,6 +533,7 @@ impl State {
         Ok(Value::from(true))
     }
 
+    #[inline(never)]
     fn compared(&mut self, how: Compare, left: &Value, right: &Value) -> Result<bool, Error> {
         use std::cmp::Ordering::{Equal, Greater, Less};
         let not = matches!(how, Compare::NotEqual | Compare::NotIn);
@@ -461,7 +562,9 @@ impl State {
         }
     }
 
+    #[inline(never)]
     fn item(&mut self, subject: &Expr, key: &Expr) -> Result<Value, Error> {
+        self.burn()?;
         let value = self.expression(subject)?;
         let found = match &key.node {
             Node::Constant(key) if key.as_str().is_some() => access::item(&value, key)?,
@@ -473,8 +576,7 @@ impl State {
                 }
             }
         };
-        found.invalid().map_or(Ok(()), |error| Err(error.clone()))?;
-        Ok(found)
+        valid(found)
     }
 
     /// The macro of a call block, which its call hands over.
@@ -482,6 +584,7 @@ impl State {
         arguments.caller.then(|| std::mem::take(&mut self.captured))
     }
 
+    #[inline(never)]
     fn arguments(
         &mut self,
         arguments: &Arguments,
@@ -546,6 +649,14 @@ impl State {
             return Err(methods::refusal(subject, name));
         }
         found.call(self, args)
+    }
+}
+
+/// An error that waited is one now.
+fn valid(value: Value) -> Result<Value, Error> {
+    match value.invalid() {
+        Some(error) => Err(error.clone()),
+        None => Ok(value),
     }
 }
 

@@ -1,11 +1,12 @@
 //! One render as it runs: its slots, its output, its bounds.
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use super::code::{Frame, Place, Program, Slot};
 use crate::semantics::call::{self, split, Call};
 use crate::semantics::functions::Function;
+use crate::semantics::globals::Namespace;
 use crate::semantics::session::Session;
 use crate::semantics::{errors, filters, globals, tests};
 use crate::value::{Error, Value};
@@ -60,6 +61,7 @@ pub struct State {
     depth: usize,
     /// Scopes that functions kept hold of: emptied at the end, since they may hold the functions.
     kept: Vec<Rc<Scope>>,
+    namespaces: Vec<Weak<Namespace>>,
 }
 
 impl State {
@@ -75,6 +77,7 @@ impl State {
             fuel: session.limits.fuel,
             depth: 0,
             kept: Vec::new(),
+            namespaces: Vec::new(),
             session: Rc::new(session),
         }
     }
@@ -86,6 +89,11 @@ impl State {
         for scope in std::mem::take(&mut self.kept) {
             let values = std::mem::take(&mut *scope.slots.borrow_mut());
             drop(values);
+        }
+        for namespace in std::mem::take(&mut self.namespaces) {
+            if let Some(namespace) = namespace.upgrade() {
+                namespace.empty();
+            }
         }
         done.map_err(Error::into_inner)?;
         Ok(self.out)
@@ -179,6 +187,11 @@ impl State {
             self.kept.push(Rc::clone(&self.scope));
         }
         Rc::clone(&self.scope)
+    }
+
+    /// A namespace of this render.
+    pub fn remember(&mut self, namespace: &Rc<Namespace>) {
+        self.namespaces.push(Rc::downgrade(namespace));
     }
 
     /// What `work` writes.

@@ -4,6 +4,7 @@ use crate::eval::State;
 use crate::value::{Enumerator, Error, Object, Value};
 use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::call::{self, Call, Function, Table};
@@ -126,13 +127,20 @@ fn namespace(call: &mut Call<'_>) -> Result<Value, Error> {
             )));
         }
     }
-    Ok(Value::from_object(Namespace(RefCell::new(pairs(&made)))))
+    let made = Rc::new(Namespace(RefCell::new(pairs(&made))));
+    call.state.remember(&made);
+    Ok(Value::from_rc(made))
 }
 
 /// What a template may change: attributes by name, in the order in which they came.
 pub struct Namespace(RefCell<Vec<(Value, Value)>>);
 
 impl Namespace {
+    /// It may hold itself: at the end of a render it holds nothing.
+    pub fn empty(&self) {
+        drop(self.0.take());
+    }
+
     pub fn set(&self, name: &str, value: Value) -> Result<(), Error> {
         if name.starts_with('_') {
             return Err(Error::new(format!("setting attribute '{name}' of a namespace is unsafe")));
