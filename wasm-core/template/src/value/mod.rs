@@ -12,6 +12,7 @@ pub use object::{Enumerator, Kwargs, Object, Tuple};
 use crate::error;
 use crate::eval::State;
 use crate::semantics::kinds::Type;
+use crate::semantics::numbers;
 
 /// Why a call failed: small, because every call may.
 #[derive(Debug, Clone, PartialEq)]
@@ -405,8 +406,9 @@ impl fmt::Debug for Value {
 }
 
 impl PartialEq for Value {
+    /// What is no number equals nothing.
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+        self.cmp(other) == Ordering::Equal && !self.float().is_some_and(f64::is_nan)
     }
 }
 
@@ -427,8 +429,10 @@ impl Ord for Value {
             return a.cmp(b);
         }
         if is_number(self) && is_number(other) {
-            let order = crate::semantics::numbers::compare(self, other);
-            return order.unwrap_or_else(|| self.address().cmp(&other.address()));
+            return numbers::compare(self, other).unwrap_or_else(|| {
+                let float = |value: &Self| numbers::rounded(value).unwrap_or(f64::INFINITY);
+                float(self).total_cmp(&float(other))
+            });
         }
         match (&self.0, &other.0) {
             (Repr::Bytes(a), Repr::Bytes(b)) => return a.cmp(b),
