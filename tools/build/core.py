@@ -113,8 +113,6 @@ TEMPLATE = Variant(
         f"--max-memory={RENDERER_MEMORY}",
     ),
     RENDERER,
-    # See docs/rationale/templates.md: the interpreter of the crate is one function, and large.
-    ('profile.release.package.minijinja.opt-level="z"',),
 )
 ARTIFACTS = (*VARIANTS, TEMPLATE)
 

@@ -1,17 +1,16 @@
 //! Templates on stdin, each ended by a NUL byte; on stdout, for each, `+text` or `-kind line message`.
 //! The first argument is a context as JSON.
 
+use pywasmtok_template::value::Value;
 use std::error::Error;
 use std::io::{Read, Write};
 
-use minijinja::Value;
 use pywasmtok_template::context::parse_json;
-use pywasmtok_template::front::Dialect;
 use pywasmtok_template::limits::Limits;
 use pywasmtok_template::render::{Options, Template};
 
 fn answer(source: &str, context: &Value) -> String {
-    let rendered = Template::compile(source, Dialect::Sandbox, true, &Limits::default())
+    let rendered = Template::compile(source, true, &Limits::default())
         .and_then(|template| template.render(context.clone(), &Options::default()));
     match rendered {
         Ok(rendered) => format!("+{}", rendered.text),

@@ -3,14 +3,13 @@
 //!     PYWASMTOK_CHAT=<folder with vectors.jsonl, conversations.json, templates/> \
 //!         cargo run --release -p pywasmtok-template --example vectors [name of a template]
 
+use pywasmtok_template::value::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::path::Path;
 
-use minijinja::Value;
 use pywasmtok_template::context::{dict, entries, parse_json};
 use pywasmtok_template::error::Kind;
-use pywasmtok_template::front::Dialect;
 use pywasmtok_template::limits::Limits;
 use pywasmtok_template::prepare::{cut, prepare, Habits};
 use pywasmtok_template::render::{Options, Template};
@@ -36,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !templates.contains_key(&name) {
             let path = folder.join("templates").join(format!("{name}.jinja"));
             let source = String::from_utf8(std::fs::read(path)?)?;
-            let made = Template::compile(&source, Dialect::Sandbox, true, &Limits::default());
+            let made = Template::compile(&source, true, &Limits::default());
             templates.insert(name.clone(), made.map_err(|error| format!("compile: {error}")));
         }
         let conversation = text(&vector, "conversation")?;

@@ -1,21 +1,19 @@
-//! Chat templates, rendered as transformers renders them, by the `minijinja` crate.
+//! Chat templates, rendered as transformers renders them.
 //!
 //! The folders are in the order in which a render walks:
 //!
 //! ```text
-//! source  ──▶ front      jinja2's white space, literals and operators, in words the crate has
+//! source  ──▶ front      jinja2's tree, and its syntax errors
 //! context ──▶ context    JSON into values; None dropped, reasoning aliases, continued messages
 //!             semantics  what filters, tests, methods and operators answer in the reference
+//!         ──▶ eval       the tree, evaluated
 //!         ──▶ render     text out, with the places of generation blocks and of untrusted text
 //! ```
-//!
-//! `front` and `semantics` meet in the *carriers*: names that begin with two underscores, which
-//! `front` writes into a template and `semantics` answers. They are listed in `carriers.rs`.
 
 pub mod abi;
-pub mod carriers;
 pub mod context;
 pub mod error;
+mod eval;
 pub mod front;
 pub mod limits;
 pub mod marks;
@@ -24,3 +22,4 @@ pub mod python;
 pub mod render;
 pub mod semantics;
 pub mod trace;
+pub mod value;

@@ -1,12 +1,11 @@
 //! JSON as Python's `json` reads it, and dictionaries beside a slow one.
 #![allow(clippy::unwrap_used)]
 
-use minijinja::value::Object;
-use minijinja::Value;
 use pywasmtok_template::context::{dict, entries, parse_json, Dict};
 use pywasmtok_template::error::Kind;
 use pywasmtok_template::semantics::repr::repr;
-use std::sync::Arc;
+use pywasmtok_template::value::{Object, Value};
+use std::rc::Rc;
 
 fn read(source: &str) -> Result<String, Kind> {
     let value = parse_json(source.as_bytes(), 8).map_err(|error| error.kind)?;
@@ -101,7 +100,7 @@ fn dictionaries_agree_with_a_slow_one() {
         let expected = slow(&given);
         let value = dict(given.clone());
         assert_eq!(format!("{:?}", entries(&value).unwrap()), format!("{expected:?}"));
-        let made = Arc::new(Dict::new(given.clone()));
+        let made = Rc::new(Dict::new(given.clone()));
         for (key, _) in &given {
             let found = expected.iter().find(|(known, _)| known == key).map(|(_, value)| value);
             assert_eq!(made.get_value(key).as_ref(), found);

@@ -4,7 +4,6 @@
 
 use pywasmtok_template::context::parse_json;
 use pywasmtok_template::error::{Error, Kind};
-use pywasmtok_template::front::Dialect;
 use pywasmtok_template::limits::Limits;
 use pywasmtok_template::render::{Options, Template};
 use pywasmtok_template::semantics::session::Clock;
@@ -18,7 +17,7 @@ const CONTEXT: &str = r#"{
 }"#;
 
 fn rendered(source: &str, options: &Options) -> Result<String, Error> {
-    let template = Template::compile(source, Dialect::Sandbox, true, &Limits::default())?;
+    let template = Template::compile(source, true, &Limits::default())?;
     let variables = parse_json(CONTEXT.as_bytes(), 128)?;
     template.render(variables, options).map(|rendered| rendered.text)
 }

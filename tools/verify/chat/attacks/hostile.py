@@ -1,6 +1,6 @@
 """Templates and conversations that attack the process that renders them.
 
-Each has ended jinja2, the package `minijinja` or a build of the crate: by the stack, by memory, or
+Each has ended jinja2, the package `minijinja` or a build of the crate of that name: by the stack, by memory, or
 by an endless loop. The rendered text does not matter. The process must survive, an answer must come
 in time, and the next render must be right.
 """

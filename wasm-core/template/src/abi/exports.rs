@@ -1,20 +1,22 @@
-//! The exported functions. The one input and the one answer are behind a lock that a trap leaves
-//! closed: a later call traps again, instead of meeting what was left half done.
+//! The exported functions. The one input and the one answer are in a cell that a trap leaves
+//! borrowed: a later call traps again, instead of meeting what was left half done.
 
 use super::constants::ABI_VERSION;
 use super::service::Service;
 use super::{diagnosis, heap};
 use pywasmtok_panic_text as panic_text;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::cell::RefCell;
 
-static SERVICE: LazyLock<Mutex<Service>> = LazyLock::new(|| {
-    panic_text::install();
-    Mutex::default()
-});
+thread_local! {
+    static SERVICE: RefCell<Service> = {
+        panic_text::install();
+        RefCell::default()
+    };
+}
 
 fn service<T>(call: impl FnOnce(&mut Service) -> T) -> T {
     diagnosis::begin();
-    call(&mut SERVICE.lock().unwrap_or_else(PoisonError::into_inner))
+    SERVICE.with_borrow_mut(call)
 }
 
 #[no_mangle]

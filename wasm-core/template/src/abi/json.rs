@@ -2,7 +2,7 @@
 
 use crate::context::entries;
 use crate::prepare::sequence;
-use minijinja::Value;
+use crate::value::Value;
 use std::fmt::Write;
 
 pub fn write(value: &Value) -> String {

@@ -8,11 +8,10 @@ use super::json::write;
 use super::slots::Slots;
 use crate::context::{dict, dict_of_unique, list, parse_json};
 use crate::error::{Error, Result};
-use crate::front::Dialect;
 use crate::prepare::{cut, parse_packed, prepare, Habits, Prepared, Profile};
 use crate::render::{Options, Rendered, Template};
 use crate::trace::{Step, Stretch};
-use minijinja::Value;
+use crate::value::Value;
 
 /// What a function answers in place of a packed text.
 const FAILED: i64 = -1;
@@ -82,7 +81,7 @@ impl Service {
 fn compiled(input: &Input, len: usize) -> Result<Template> {
     let header = Header::read(input.bytes(len)?)?;
     let strict = header.has(FLAG_STRICT);
-    Template::compile(header.text()?, Dialect::Sandbox, strict, &header.limits())
+    Template::compile(header.text()?, strict, &header.limits())
 }
 
 fn rendered(input: &Input, template: &Template, len: usize, answer: &mut Answer) -> Result<()> {

@@ -1,10 +1,8 @@
 //! A dictionary that keeps its order and finds its keys exactly.
 
+use crate::semantics::kinds::Type;
+use crate::value::{Enumerator, Object, Value};
 use std::cmp::Ordering;
-use std::sync::Arc;
-
-use minijinja::value::{Enumerator, Object};
-use minijinja::Value;
 
 /// Up to here a walk over the entries is faster than a search.
 const WALK: usize = 8;
@@ -124,30 +122,34 @@ fn compare_keys(a: &Value, b: &Value) -> Ordering {
 }
 
 fn as_float(key: &Value) -> Option<f64> {
-    f64::try_from(key.clone()).ok().or_else(|| bool::try_from(key.clone()).ok().map(f64::from))
+    crate::semantics::numbers::rounded(key)
 }
 
 impl Object for Dict {
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+    fn class(&self) -> Type {
+        Type::Dict
+    }
+
+    fn get_value(&self, key: &Value) -> Option<Value> {
         if let Some(key) = key.as_str() {
             return self.find(key).cloned();
         }
         self.entries.iter().find(|(known, _)| same_key(known, key)).map(|(_, value)| value.clone())
     }
 
-    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+    fn get_value_by_str(&self, key: &str) -> Option<Value> {
         self.find(key).cloned()
     }
 
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
+    fn enumerate(&self) -> Enumerator {
         Enumerator::Values(self.entries.iter().map(|(key, _)| key.clone()).collect())
     }
 
-    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+    fn enumerator_len(&self) -> Option<usize> {
         Some(self.entries.len())
     }
 
-    fn is_true(self: &Arc<Self>) -> bool {
+    fn is_true(&self) -> bool {
         !self.entries.is_empty()
     }
 }

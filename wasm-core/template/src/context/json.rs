@@ -1,9 +1,8 @@
 //! JSON as Python's `json` reads it: NaN and Infinity, integers of any size, order kept.
 
-use minijinja::Value;
-
 use super::{dict, int_from_decimal, list};
 use crate::error::{Error, Kind, Result};
+use crate::value::Value;
 
 /// Reads one JSON text, `depth` levels of lists and dictionaries deep at most.
 pub fn parse_json(source: &[u8], depth: usize) -> Result<Value> {

@@ -3,11 +3,9 @@
 mod dict;
 mod json;
 
-use minijinja::value::Tuple;
-use minijinja::Value;
-
 use crate::error::{Error, Kind, Result};
 use crate::semantics::numbers::BigInt;
+use crate::value::{Tuple, Value};
 
 pub use dict::Dict;
 pub use json::parse_json;

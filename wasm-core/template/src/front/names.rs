@@ -58,18 +58,6 @@ pub const FILTERS: &[&str] = &[
     "xmlattr",
 ];
 
-/// Functions that a template finds.
-pub const GLOBALS: &[&str] = &[
-    "cycler",
-    "dict",
-    "joiner",
-    "lipsum",
-    "namespace",
-    "raise_exception",
-    "range",
-    "strftime_now",
-];
-
 /// Tests of jinja2 3.1.6 that a template can name.
 pub const TESTS: &[&str] = &[
     "boolean",
@@ -188,13 +176,6 @@ pub const ATTRIBUTES: &[&str] = &[
     "zfill",
 ];
 
-/// Filters whose answer is a safe string, with which `+` and `~` escape.
-pub const SAFE: &[&str] = &["e", "escape", "forceescape", "safe", "urlize", "xmlattr"];
-
-/// Words with which an operand of the crate begins: no names of arguments there, as they are in
-/// jinja2.
-pub const OPERANDS: &[&str] = &["False", "None", "True", "false", "none", "not", "true"];
-
 /// Of Python 3.11. Arguments with such names are handed over in a dictionary, in which a name may
 /// come twice.
 pub const PYTHON_WORDS: &[&str] = &[
@@ -212,15 +193,7 @@ pub fn has(names: &[&str], name: &str) -> bool {
 mod tests {
     #[test]
     fn lists_are_sorted() {
-        for names in [
-            super::FILTERS,
-            super::GLOBALS,
-            super::TESTS,
-            super::ATTRIBUTES,
-            super::SAFE,
-            super::OPERANDS,
-            super::PYTHON_WORDS,
-        ] {
+        for names in [super::FILTERS, super::TESTS, super::ATTRIBUTES, super::PYTHON_WORDS] {
             assert!(names.is_sorted());
         }
     }

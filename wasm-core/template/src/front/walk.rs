@@ -140,38 +140,6 @@ pub fn any_expression<'s>(body: &Body<'s>, found: &mut dyn FnMut(&Expr<'s>) -> b
     })
 }
 
-/// Whether a name of which `asked` is true stands anywhere else than before its own call, an
-/// attribute or a test: what it stands for may then have other names.
-pub fn hands_on<'s>(body: &Body<'s>, asked: &mut dyn FnMut(&'s str) -> bool) -> bool {
-    any_statement(body, &mut |statement| {
-        let mut any = false;
-        statement.each_expression(&mut |expression| {
-            any = any || hands_on_name(expression, &mut *asked);
-        });
-        any
-    })
-}
-
-/// The same of one expression.
-pub fn hands_on_name<'s>(expression: &Expr<'s>, asked: &mut dyn FnMut(&'s str) -> bool) -> bool {
-    if let Node::Name(name) = expression.node {
-        return asked(name);
-    }
-    let used = match &expression.node {
-        Node::Call(subject, _) | Node::Attribute(subject, _) | Node::Test(subject, ..) => {
-            Some(subject.as_ref())
-        }
-        _ => None,
-    };
-    let used = used.filter(|subject| matches!(subject.node, Node::Name(_)));
-    let mut any = false;
-    expression.each_child(&mut |child| {
-        let is_used = used.is_some_and(|used| std::ptr::eq(used, child));
-        any = any || !is_used && hands_on_name(child, &mut *asked);
-    });
-    any
-}
-
 /// Whether `name` is read anywhere in `body`.
 pub fn reads(body: &Body<'_>, name: &str) -> bool {
     any_expression(
@@ -180,83 +148,9 @@ pub fn reads(body: &Body<'_>, name: &str) -> bool {
     )
 }
 
-/// Whether the `loop` of a loop around `body` is read in it.
-fn reads_outer_loop(body: &Body<'_>) -> bool {
-    body.iter().any(|statement| {
-        let mut read = false;
-        statement.each_expression(&mut |expression| read = read || expression.mentions("loop"));
-        let inner = match &statement.kind {
-            Statements::For(each) => reads_outer_loop(&each.otherwise),
-            _ => statement.bodies().into_iter().any(reads_outer_loop),
-        };
-        read || inner
-    })
-}
-
-/// Whether `loop` of the loop around `body` is needed as an object: where it is more than asked for an
-/// attribute or called with its items, and where a function reads it.
-pub fn holds_loop(body: &Body<'_>) -> bool {
-    body.iter().any(|statement| {
-        let mut held = false;
-        statement.each_expression(&mut |value| held = held || hands_on_loop(value));
-        let within = match &statement.kind {
-            Statements::Macro { body, signature, .. }
-            | Statements::CallBlock { body, signature, .. } => {
-                signature.defaults.iter().any(|value| value.mentions("loop"))
-                    || reads_outer_loop(body)
-            }
-            Statements::For(each) if each.recursive => reads_outer_loop(&each.otherwise),
-            Statements::For(each) => holds_loop(&each.otherwise),
-            _ => statement.bodies().into_iter().any(holds_loop),
-        };
-        held || within
-    })
-}
-
-fn hands_on_loop(value: &Expr<'_>) -> bool {
-    let is_loop = |subject: &Expr<'_>| matches!(subject.node, Node::Name("loop"));
-    let (mut used, mut held) = match &value.node {
-        Node::Name(name) => return *name == "loop",
-        Node::Attribute(subject, _) | Node::Test(subject, ..) => (is_loop(subject), false),
-        Node::Call(target, arguments) => {
-            let given = arguments.positional.len();
-            let plain = given > 0 && arguments.all().count() == given;
-            match &target.node {
-                Node::Attribute(subject, "cycle") => (false, is_loop(subject) && !plain),
-                _ => (is_loop(target), is_loop(target) && !(plain && given == 1)),
-            }
-        }
-        _ => (false, false),
-    };
-    // The first child is what is asked or called.
-    value.each_child(&mut |child| {
-        held = held || !std::mem::take(&mut used) && hands_on_loop(child);
-    });
-    held
-}
-
 /// Whether `statement` gives `name` a value.
 pub fn stores(statement: &Statement<'_>, name: &str) -> bool {
     let named = |target: &Expr<'_>| target.mentions(name);
     statement.targets().into_iter().any(named)
         || matches!(statement.kind, Statements::Macro { name: found, .. } if found == name)
-}
-
-/// Whether a scope of its own makes a difference to `body`.
-pub fn has_stores(body: &Body<'_>) -> bool {
-    any_statement(body, &mut |statement| {
-        matches!(
-            statement.kind,
-            Statements::Set { .. } | Statements::SetBlock { .. } | Statements::Macro { .. }
-        )
-    })
-}
-
-/// Whether `break` or `continue` of this very loop stands in its body.
-pub fn is_left_early(body: &Body<'_>) -> bool {
-    body.iter().any(|statement| match &statement.kind {
-        Statements::Break | Statements::Continue => true,
-        Statements::For(inner) => is_left_early(&inner.otherwise),
-        _ => statement.bodies().into_iter().any(is_left_early),
-    })
 }

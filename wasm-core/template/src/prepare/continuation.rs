@@ -4,8 +4,8 @@ use super::messages::{find, set, REASONING};
 use super::request::{sequence, wrong};
 use crate::context::{dict, entries, list, tuple};
 use crate::error::Result;
-use minijinja::value::Tuple;
-use minijinja::Value;
+use crate::semantics::compare::equal;
+use crate::value::{Tuple, Value};
 
 const TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 
@@ -22,7 +22,9 @@ pub fn mark(chat: &mut [Value], field: &str, source: &str) -> Result<String> {
     };
     // The reasoning stands under several names, of which a template reads one.
     let fields: Vec<&str> = if REASONING.contains(&key) {
-        let same = |name: &&str| find(&message, name).is_some_and(|other| *other == value);
+        let same = |name: &&str| {
+            find(&message, name).is_some_and(|other| equal(other, &value) == Ok(true))
+        };
         REASONING.into_iter().filter(same).collect()
     } else {
         vec![key]

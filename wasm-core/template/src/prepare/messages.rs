@@ -4,7 +4,7 @@ use super::request::wrong;
 use crate::context::{dict, entries};
 use crate::error::Result;
 use crate::semantics::repr::repr;
-use minijinja::Value;
+use crate::value::Value;
 
 /// Names a message's reasoning is passed under; the first is what templates read, mostly.
 pub const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];

@@ -6,7 +6,7 @@
 
 use crate::context::{dict_of_unique, int_from_decimal, list, tuple};
 use crate::error::{Error, Kind, Result};
-use minijinja::Value;
+use crate::value::Value;
 
 /// Digits of an integer, of 15 bits each; Python prints no longer ones.
 const MOST_DIGITS: usize = 1000;

@@ -3,7 +3,7 @@
 use super::{continuation, messages};
 use crate::context::{entries, items, list};
 use crate::error::{Error, Kind, Result};
-use minijinja::Value;
+use crate::value::Value;
 
 /// Whose habits: transformers 5, or 4.57.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -162,7 +162,7 @@ fn require_dicts(list: Option<&Value>, message: &str) -> Result<()> {
 /// The items of a list or of a tuple.
 pub fn sequence(value: &Value) -> Option<&[Value]> {
     items(value)
-        .or_else(|| value.downcast_object_ref::<minijinja::value::Tuple>().map(|tuple| &tuple[..]))
+        .or_else(|| value.downcast_object_ref::<crate::value::Tuple>().map(|tuple| &tuple[..]))
 }
 
 pub fn wrong(message: &str) -> Error {

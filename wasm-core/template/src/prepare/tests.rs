@@ -2,7 +2,7 @@ use super::*;
 use crate::context::{entries, parse_json};
 use crate::error::Kind;
 use crate::limits::Limits;
-use minijinja::Value;
+use crate::value::Value;
 
 fn json(text: &str) -> Value {
     parse_json(text.as_bytes(), Limits::default().depth).unwrap()

@@ -1,13 +1,11 @@
 //! `x.name` and `x[key]`, as jinja2's sandbox looks them up.
 
-use minijinja::value::ValueKind;
-use minijinja::{Error, Value};
-
 use super::errors::undefined_error;
 use super::functions::Method;
 use super::kinds::Type;
 use super::methods;
 use super::numbers::{integer, rounded};
+use crate::value::{Error, Value, ValueKind};
 
 /// `x.name`: the attribute of the type first, then the key.
 pub fn attribute(subject: &Value, name: &str) -> Result<Value, Error> {
@@ -32,18 +30,10 @@ pub fn item(subject: &Value, key: &Value) -> Result<Value, Error> {
     }
     defined(subject)?;
     let found = match Type::of(subject) {
-        Type::Dict => subject.as_object().and_then(|map| {
-            // `True` and 1 are one key; the crate's own dictionaries keep them apart.
-            map.get_value(key).or_else(|| match (Type::of(key), integer(key)) {
-                (Type::Bool, Some(whole)) => map.get_value(&super::numbers::whole(whole)),
-                (Type::Int, Some(whole @ 0..=1)) => map.get_value(&Value::from(whole == 1)),
-                _ => None,
-            })
-        }),
+        Type::Dict => subject.as_object().and_then(|map| map.get_value(key)),
         Type::Str | Type::Markup | Type::Bytes | Type::List | Type::Tuple | Type::Range => {
             integer(key).and_then(|index| at(subject, index))
         }
-        Type::Macro if key.as_str() == Some("arguments") => of_type(subject, "arguments"),
         Type::Namespace | Type::Loop | Type::Macro | Type::Cycler | Type::Joiner => {
             key.as_str().and_then(|name| subject.get_attr(name).ok())
         }
@@ -134,14 +124,6 @@ fn of_type(subject: &Value, name: &str) -> Option<Value> {
         (Type::Int | Type::Bool, "denominator") => Some(Value::from(1)),
         (Type::Float, "real") => rounded(subject).map(Value::from),
         (Type::Float, "imag") => Some(Value::from(0.0)),
-        (Type::Macro, "arguments") => {
-            let names = subject.get_attr("arguments").ok()?;
-            Some(crate::context::tuple(super::iterate::items(&names).ok()?))
-        }
-        // The crate's own macros know of none.
-        (Type::Macro, "catch_varargs" | "catch_kwargs") => {
-            Some(Value::from(subject.get_attr(name).is_ok_and(|caught| caught.is_true())))
-        }
         (Type::Range, "start" | "stop" | "step") => {
             let range = subject.downcast_object_ref::<super::ranges::Range>()?;
             Some(super::numbers::whole(match name {

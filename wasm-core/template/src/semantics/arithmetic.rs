@@ -1,14 +1,12 @@
 //! Python's arithmetic on integers, floats and sequences.
 
-use minijinja::value::Tuple;
-use minijinja::{Error, ErrorKind, Value};
-
 use super::errors::{limit_error, overflow_error, type_error, undefined_error, unsupported};
 use super::iterate::items;
 use super::kinds::{type_name, Type};
 use super::numbers::{float, integer, rounded, whole, BigInt};
 use crate::python::integer::Integer;
 use crate::python::{markup, power};
+use crate::value::{Error, Tuple, Value};
 
 /// Items of a list are counted so many times against the bound of a text.
 const ITEM: usize = 8;
@@ -30,7 +28,7 @@ fn too_large(sign: &str) -> Error {
 }
 
 fn zero_division(message: &'static str) -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("ZeroDivisionError: {message}"))
+    Error::new(format!("ZeroDivisionError: {message}"))
 }
 
 /// Two numbers as integers if neither is a float, else as floats.

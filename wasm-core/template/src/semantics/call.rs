@@ -1,24 +1,24 @@
 //! One shape for every function that a template can call: filters, tests, methods, operators,
 //! globals. So arguments are bound once as Python binds them, and one place sees every call.
 
+use crate::eval::State;
+use crate::value::{Error, Kwargs, Value};
 use std::cmp::Ordering;
-use std::sync::Arc;
-
-use minijinja::value::Kwargs;
-use minijinja::{Error, State, Value};
+use std::rc::Rc;
 
 use super::errors::type_error;
 use super::session::Session;
+use crate::trace::observer;
 
 /// What a function is given: the value before `|` or `.` (undefined for a global), and arguments.
-pub struct Call<'a, 'template, 'env> {
-    pub state: &'a mut State<'template, 'env>,
+pub struct Call<'a> {
+    pub state: &'a mut State,
     pub subject: &'a Value,
     pub args: &'a [Value],
     pub kwargs: Keywords<'a>,
 }
 
-pub type Function = fn(&mut Call<'_, '_, '_>) -> Result<Value, Error>;
+pub type Function = fn(&mut Call<'_>) -> Result<Value, Error>;
 
 /// Where a name was found; a name alone does not tell `x|join` from `x.join()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,24 +30,8 @@ pub enum Kind {
     Global,
 }
 
-/// Sees every call of a template, and makes it (or not).
-pub trait Observer: Send + Sync {
-    fn call(
-        &self,
-        kind: Kind,
-        name: &'static str,
-        function: Function,
-        call: &mut Call<'_, '_, '_>,
-    ) -> Result<Value, Error>;
-
-    /// What is to be printed for a value.
-    fn printed(&self, _state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-        Ok(value.clone())
-    }
-}
-
-/// No observer: the plain renders.
-pub type Observed = Option<Arc<dyn Observer>>;
+/// A function, and the name it is known by.
+pub type Entry = (&'static str, Function);
 
 /// Functions by name, in the order of their names' bytes.
 #[derive(Debug, Clone, Copy)]
@@ -86,26 +70,27 @@ impl Keywords<'_> {
 
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.and_then(Value::len).unwrap_or(0)
+        self.all().len()
+    }
+
+    fn all(&self) -> &[(String, Value)] {
+        let named = self.0.and_then(Value::downcast_object_ref::<Kwargs>);
+        named.map_or(&[], |named| &named.0)
     }
 
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Value> {
-        self.0?.as_object()?.get_value_by_str(name)
+        self.all().iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
     /// Names and values in the order in which they were written.
     #[must_use]
     pub fn pairs(&self) -> Vec<(String, Value)> {
-        let Some(pairs) = self.0.and_then(Value::as_object).and_then(|map| map.try_iter_pairs())
-        else {
-            return Vec::new();
-        };
-        pairs.map(|(name, value)| (name.as_str().unwrap_or_default().to_owned(), value)).collect()
+        self.all().to_vec()
     }
 }
 
-/// Splits off the keyword arguments, which the crate hands over as a last argument.
+/// Splits off the keyword arguments, which are handed over as a last argument.
 #[must_use]
 pub fn split(args: &[Value]) -> (&[Value], Keywords<'_>) {
     match args.split_last() {
@@ -114,30 +99,25 @@ pub fn split(args: &[Value]) -> (&[Value], Keywords<'_>) {
     }
 }
 
-/// The same the other way: arguments as the crate takes them.
+/// The same the other way.
 #[must_use]
 pub fn joined(args: &[Value], kwargs: Vec<(String, Value)>) -> Vec<Value> {
     let mut all = args.to_vec();
     if !kwargs.is_empty() {
-        all.push(Value::from(kwargs.into_iter().collect::<Kwargs>()));
+        all.push(Value::from(Kwargs(kwargs)));
     }
     all
 }
 
 /// The one place through which every call goes.
-pub fn run(
-    observed: &Observed,
-    kind: Kind,
-    (name, function): (&'static str, Function),
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
-    match observed {
+pub fn run(kind: Kind, (name, function): Entry, call: &mut Call<'_>) -> Result<Value, Error> {
+    match call.state.session.tracing.clone() {
         None => function(call),
-        Some(observer) => observer.call(kind, name, function, call),
+        Some(tracing) => observer::call(&tracing, kind, name, function, call),
     }
 }
 
-impl<'a> Call<'a, '_, '_> {
+impl<'a> Call<'a> {
     /// Positional arguments and keywords by `names`, of which the first `required` must be given.
     /// `function` is the name in messages.
     ///
@@ -207,8 +187,8 @@ impl<'a> Call<'a, '_, '_> {
 
     /// The bounds and the clock of this render.
     #[must_use]
-    pub fn session(&self) -> Arc<Session> {
-        Session::of(self.state)
+    pub fn session(&self) -> Rc<Session> {
+        Rc::clone(&self.state.session)
     }
 
     pub fn no_keywords(&self, function: &str) -> Result<(), Error> {

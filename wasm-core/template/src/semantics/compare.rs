@@ -1,9 +1,7 @@
 //! Python's `==`, `<` and `in`.
 
+use crate::value::{Error, Object, Value, ValueKind};
 use std::cmp::Ordering;
-
-use minijinja::value::ValueKind;
-use minijinja::{Error, Value};
 
 use super::errors::{limit_error, type_error, undefined_error};
 use super::generators::{Side, View};
@@ -79,7 +77,7 @@ fn same_object(a: &Value, b: &Value) -> bool {
     use super::functions::{Function, Method};
     use super::generators::Generator;
     use super::globals::{Cycler, Joiner};
-    fn same<T: 'static>(a: &Value, b: &Value) -> bool {
+    fn same<T: Object>(a: &Value, b: &Value) -> bool {
         match (a.downcast_object_ref::<T>(), b.downcast_object_ref::<T>()) {
             (Some(a), Some(b)) => std::ptr::eq(a, b),
             _ => false,

@@ -1,11 +1,10 @@
 //! The errors of functions: Python's kinds in the words, ours in what they are.
 
-use minijinja::{Error, ErrorKind};
-
 use crate::error;
+use crate::value::Error;
 
 fn runtime(class: &str, message: &str) -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("{class}: {message}"))
+    Error::new(format!("{class}: {message}"))
 }
 
 pub fn type_error(message: impl AsRef<str>) -> Error {
@@ -13,7 +12,7 @@ pub fn type_error(message: impl AsRef<str>) -> Error {
 }
 
 pub fn is_type_error(error: &Error) -> bool {
-    error.detail().is_some_and(|words| words.starts_with("TypeError: "))
+    error.message().starts_with("TypeError: ")
 }
 
 pub fn value_error(message: impl AsRef<str>) -> Error {
@@ -50,20 +49,15 @@ pub fn filter_error(message: impl AsRef<str>) -> Error {
 
 /// A bound was passed; `feature` is the name of the bound in `limits.rs`.
 pub fn limit_error(feature: &'static str, message: impl Into<String>) -> Error {
-    carried(error::Error::new(error::Kind::Limit, message).named(feature))
+    Error::from(error::Error::new(error::Kind::Limit, message).named(feature))
 }
 
 /// Valid in the reference, but cannot be rendered exactly here.
 pub fn unsupported(feature: impl Into<String>, message: impl Into<String>) -> Error {
-    carried(error::Error::new(error::Kind::Unsupported, message).named(feature))
+    Error::from(error::Error::new(error::Kind::Unsupported, message).named(feature))
 }
 
 /// `raise_exception(...)`.
 pub fn raised(message: impl Into<String>) -> Error {
-    carried(error::Error::new(error::Kind::Raised, message))
-}
-
-/// An error of ours inside one of the crate's, where `render` finds it again.
-pub fn carried(inner: error::Error) -> Error {
-    Error::new(ErrorKind::InvalidOperation, inner.message.clone()).with_source(inner)
+    Error::from(error::Error::new(error::Kind::Raised, message))
 }

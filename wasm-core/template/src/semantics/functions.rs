@@ -1,32 +1,34 @@
 //! Functions and methods as values: called later, printed, passed to macros.
 
+use crate::eval::State;
+use crate::value::{Error, Object, Value};
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
 
-use minijinja::value::{DynObject, Object, ObjectRepr};
-use minijinja::{Error, State, Value};
-
-use super::call::{self, Call, Kind, Observed};
+use super::call::{self, Call, Entry, Kind};
+use super::kinds::Type;
 
 /// What `{{ namespace }}` prints.
 const NAMESPACE_CLASS: &str = "<class 'transformers.utils.chat_template_utils.\
     _cached_compile_jinja_template.<locals>.TemplateNamespace'>";
 
 /// By where they are: each object equals itself only.
-pub(super) fn by_place<T: 'static>(one: &Arc<T>, other: &DynObject) -> Option<Ordering> {
+pub fn by_place<T: Object>(one: &T, other: &dyn Object) -> Option<Ordering> {
     let other: *const T = other.downcast_ref::<T>()?;
-    Some(Arc::as_ptr(one).cmp(&other))
+    Some(std::ptr::from_ref(one).cmp(&other))
 }
 
 /// A function of the environment.
 pub struct Function {
-    pub kind: Kind,
-    pub entry: (&'static str, call::Function),
-    pub observed: Observed,
+    pub entry: Entry,
 }
 
 impl Function {
+    #[must_use]
+    pub fn value(entry: Entry) -> Value {
+        Value::from_object(Self { entry })
+    }
+
     /// A class prints its name, a function where it is.
     #[must_use]
     pub fn is_class(&self) -> bool {
@@ -46,34 +48,31 @@ impl fmt::Debug for Function {
 }
 
 impl Object for Function {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
+    fn class(&self) -> Type {
+        Type::Function
     }
 
-    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<Ordering> {
+    fn custom_cmp(&self, other: &dyn Object) -> Option<Ordering> {
         by_place(self, other)
     }
 
-    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, args: &[Value]) -> Result<Value, Error> {
+    fn call(&self, state: &mut State, args: &[Value]) -> Result<Value, Error> {
         let (args, kwargs) = call::split(args);
         let subject = &Value::UNDEFINED;
         let mut call = Call { state, subject, args, kwargs };
-        call::run(&self.observed, self.kind, self.entry, &mut call)
+        call::run(Kind::Global, self.entry, &mut call)
     }
 
     fn call_method(
-        self: &Arc<Self>,
-        state: &mut State<'_, '_>,
+        &self,
+        state: &mut State,
         method: &str,
         args: &[Value],
-    ) -> Result<Value, Error> {
-        let Some(entry) = super::globals::attribute(self.entry.0, method) else {
-            return Err(Error::from(minijinja::ErrorKind::UnknownMethod));
-        };
+    ) -> Option<Result<Value, Error>> {
+        let entry = super::globals::attribute(self.entry.0, method)?;
         let (args, kwargs) = call::split(args);
         let subject = &Value::UNDEFINED;
-        let mut call = Call { state, subject, args, kwargs };
-        call::run(&self.observed, self.kind, entry, &mut call)
+        Some(call::run(Kind::Global, entry, &mut Call { state, subject, args, kwargs }))
     }
 }
 
@@ -91,11 +90,11 @@ impl fmt::Debug for Method {
 }
 
 impl Object for Method {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
+    fn class(&self) -> Type {
+        Type::Method
     }
 
-    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, args: &[Value]) -> Result<Value, Error> {
-        self.subject.call_method(state, self.name, args)
+    fn call(&self, state: &mut State, args: &[Value]) -> Result<Value, Error> {
+        state.call_method(&self.subject, self.name, args)
     }
 }

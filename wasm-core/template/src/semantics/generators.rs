@@ -1,23 +1,23 @@
 //! What Python answers lazily: generators, which run once, and the views of a dictionary.
 
+use crate::semantics::kinds::Type;
+use crate::value::{Enumerator, Error, Object, Value};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr};
-use minijinja::{Error, Value};
+use std::rc::Rc;
 
 /// Items that can be taken once. They are made at once, since nothing that makes them has an
 /// effect; an error among them waits for its turn.
 pub struct Generator {
     name: &'static str,
-    left: Arc<Mutex<VecDeque<Value>>>,
+    left: Rc<RefCell<VecDeque<Value>>>,
 }
 
 /// A generator; `name` is what it says of itself in print.
 #[must_use]
 pub fn generator(name: &'static str, items: Vec<Value>) -> Value {
-    Value::from_object(Generator { name, left: Arc::new(Mutex::new(items.into())) })
+    Value::from_object(Generator { name, left: Rc::new(RefCell::new(items.into())) })
 }
 
 /// A generator that gives `items` and then fails.
@@ -35,13 +35,13 @@ impl Generator {
 
     /// The next item, as `next()` gives it.
     pub fn take(&self) -> Option<Value> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.left.borrow_mut().pop_front()
     }
 
     /// All that is left.
     #[must_use]
     pub fn drain(&self) -> Vec<Value> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+        self.left.borrow_mut().drain(..).collect()
     }
 }
 
@@ -52,29 +52,29 @@ impl fmt::Debug for Generator {
 }
 
 impl Object for Generator {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Iterable
+    fn class(&self) -> Type {
+        Type::Generator
     }
 
     /// There is no index, and nothing by name.
-    fn get_value(self: &Arc<Self>, _: &Value) -> Option<Value> {
+    fn get_value(&self, _: &Value) -> Option<Value> {
         Some(Value::UNDEFINED)
     }
 
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let generator = Arc::clone(self);
-        Enumerator::Iter(Box::new(std::iter::from_fn(move || generator.take())))
+    fn enumerate(&self) -> Enumerator {
+        let left = Rc::clone(&self.left);
+        Enumerator::Iter(Box::new(std::iter::from_fn(move || left.borrow_mut().pop_front())))
     }
 
-    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+    fn enumerator_len(&self) -> Option<usize> {
         None
     }
 
-    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+    fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
         super::functions::by_place(self, other)
     }
 
-    fn is_true(self: &Arc<Self>) -> bool {
+    fn is_true(&self) -> bool {
         true
     }
 }
@@ -125,20 +125,20 @@ impl fmt::Debug for View {
 }
 
 impl Object for View {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Iterable
+    fn class(&self) -> Type {
+        Type::View
     }
 
     /// There is no index, and nothing by name.
-    fn get_value(self: &Arc<Self>, _: &Value) -> Option<Value> {
+    fn get_value(&self, _: &Value) -> Option<Value> {
         Some(Value::UNDEFINED)
     }
 
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
+    fn enumerate(&self) -> Enumerator {
         Enumerator::Values(self.items.clone())
     }
 
-    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+    fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
         let view = other.downcast_ref::<Self>()?;
         if super::compare::equal_views(self, view).ok()? {
             return Some(std::cmp::Ordering::Equal);
@@ -146,7 +146,7 @@ impl Object for View {
         super::functions::by_place(self, other)
     }
 
-    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+    fn enumerator_len(&self) -> Option<usize> {
         Some(self.items.len())
     }
 }

@@ -1,19 +1,19 @@
 //! The functions that a template finds without being given them.
 
+use crate::eval::State;
+use crate::value::{Enumerator, Error, Object, Value};
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
-
-use minijinja::value::{DynObject, Object, ObjectRepr, ValueOrKwargs};
-use minijinja::{Error, ErrorKind, State, Value};
 
 use super::call::{self, Call, Function, Table};
 use super::compare::hashable;
 use super::errors::{raised, security_error, type_error, unsupported, value_error};
 use super::iterate::{items, pairs};
 use super::kinds::{type_name, Type};
-use super::print::text;
 use super::ranges::range;
+use super::repr::text;
 use super::strftime::strftime_now;
 use crate::context;
 use crate::prepare::Profile;
@@ -38,18 +38,18 @@ pub fn attribute(function: &str, name: &str) -> Option<(&'static str, Function)>
     }
 }
 
-fn raise_exception(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+fn raise_exception(call: &mut Call<'_>) -> Result<Value, Error> {
     let [message] = call.bind("raise_exception", 1, ["message"])?;
     Err(raised(text(&message.unwrap_or_default())?))
 }
 
 /// Random words: no two renders would be the same.
-fn lipsum(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+fn lipsum(_: &mut Call<'_>) -> Result<Value, Error> {
     Err(unsupported("lipsum", "lipsum() writes random text"))
 }
 
 /// In transformers 5 it is an object of a class written in Python, whose `self` has been given.
-fn dict_class(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+fn dict_class(call: &mut Call<'_>) -> Result<Value, Error> {
     let written_in_python = call.session().profile == Profile::Hf5;
     if written_in_python && call.kwargs.pairs().iter().any(|(name, _)| name == "self") {
         return Err(type_error("TemplateDict.__call__() got multiple values for argument 'self'"));
@@ -57,7 +57,7 @@ fn dict_class(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     dict(call)
 }
 
-pub fn dict(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn dict(call: &mut Call<'_>) -> Result<Value, Error> {
     if call.args.len() > 1 {
         return Err(type_error(format!(
             "dict expected at most 1 argument, got {}",
@@ -98,7 +98,7 @@ fn entries_of(given: &Value) -> Result<Vec<(Value, Value)>, Error> {
     Ok(entries)
 }
 
-fn from_keys(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+fn from_keys(call: &mut Call<'_>) -> Result<Value, Error> {
     let [keys, value] = call.positional::<2>("fromkeys", 1)?;
     let value = value.cloned().unwrap_or_else(|| Value::from(()));
     let mut entries = Vec::new();
@@ -109,7 +109,7 @@ fn from_keys(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(context::dict(entries))
 }
 
-fn namespace(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+fn namespace(call: &mut Call<'_>) -> Result<Value, Error> {
     let checked = call.session().profile == Profile::Hf5;
     let made = dict(call)?;
     for (name, _) in pairs(&made) {
@@ -127,15 +127,70 @@ fn namespace(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             )));
         }
     }
-    let mut entries = pairs(&made);
-    entries.push((Value::from(IDENTITY), Value::from(NAMESPACES.fetch_add(1, Ordering::Relaxed))));
-    minijinja::functions::namespace(Some(ValueOrKwargs::from(context::dict(entries))))
+    let made = Rc::new(Namespace(RefCell::new(pairs(&made))));
+    call.state.remember(&made);
+    Ok(Value::from_rc(made))
 }
 
-/// A namespace equals itself only, and the crate compares what is in it: so each has a number,
-/// under a name that no template can write.
-pub(super) const IDENTITY: &str = "\0identity";
-static NAMESPACES: AtomicUsize = AtomicUsize::new(0);
+/// What a template may change: attributes by name, in the order in which they came.
+pub struct Namespace(RefCell<Vec<(Value, Value)>>);
+
+impl Namespace {
+    /// It may hold itself: at the end of a render it holds nothing.
+    pub fn empty(&self) {
+        drop(self.0.take());
+    }
+
+    pub fn set(&self, name: &str, value: Value) -> Result<(), Error> {
+        if name.starts_with('_') {
+            return Err(Error::new(format!("setting attribute '{name}' of a namespace is unsafe")));
+        }
+        let mut entries = self.0.borrow_mut();
+        let before = match entries.iter_mut().find(|(known, _)| known.as_str() == Some(name)) {
+            Some(entry) => std::mem::replace(&mut entry.1, value),
+            None => {
+                entries.push((Value::from(name), value));
+                return Ok(());
+            }
+        };
+        drop(entries);
+        drop(before);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<Namespace>")
+    }
+}
+
+impl Object for Namespace {
+    fn class(&self) -> Type {
+        Type::Namespace
+    }
+
+    fn get_value(&self, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(&self, key: &str) -> Option<Value> {
+        let entries = self.0.borrow();
+        entries.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(&self) -> Enumerator {
+        Enumerator::Values(self.0.borrow().iter().map(|(name, _)| name.clone()).collect())
+    }
+
+    fn is_true(&self) -> bool {
+        true
+    }
+
+    fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
+        super::functions::by_place(self, other)
+    }
+}
 
 /// `cycler('a', 'b')`: `next()`, `reset()`, `current`.
 pub struct Cycler {
@@ -143,13 +198,10 @@ pub struct Cycler {
     at: AtomicUsize,
 }
 
-fn cycler(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+fn cycler(call: &mut Call<'_>) -> Result<Value, Error> {
     call.no_keywords("cycler")?;
     if call.args.is_empty() {
-        return Err(Error::new(
-            ErrorKind::InvalidOperation,
-            "RuntimeError: at least one item has to be provided",
-        ));
+        return Err(Error::new("RuntimeError: at least one item has to be provided"));
     }
     Ok(Value::from_object(Cycler { items: call.args.to_vec(), at: AtomicUsize::new(0) }))
 }
@@ -167,15 +219,15 @@ impl fmt::Debug for Cycler {
 }
 
 impl Object for Cycler {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
+    fn class(&self) -> Type {
+        Type::Cycler
     }
 
-    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+    fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
         super::functions::by_place(self, other)
     }
 
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+    fn get_value(&self, key: &Value) -> Option<Value> {
         match key.as_str()? {
             "current" => Some(self.current()),
             "pos" => Some(Value::from(self.at.load(Ordering::Relaxed))),
@@ -185,26 +237,26 @@ impl Object for Cycler {
     }
 
     fn call_method(
-        self: &Arc<Self>,
-        _: &mut State<'_, '_>,
+        &self,
+        _: &mut State,
         method: &str,
         args: &[Value],
-    ) -> Result<Value, Error> {
+    ) -> Option<Result<Value, Error>> {
         if !args.is_empty() && matches!(method, "next" | "reset") {
-            return Err(type_error(format!("Cycler.{method}() takes no arguments")));
+            return Some(Err(type_error(format!("Cycler.{method}() takes no arguments"))));
         }
         match method {
             "next" => {
                 let current = self.current();
                 let next = (self.at.load(Ordering::Relaxed) + 1) % self.items.len().max(1);
                 self.at.store(next, Ordering::Relaxed);
-                Ok(current)
+                Some(Ok(current))
             }
             "reset" => {
                 self.at.store(0, Ordering::Relaxed);
-                Ok(Value::from(()))
+                Some(Ok(Value::from(())))
             }
-            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+            _ => None,
         }
     }
 }
@@ -215,7 +267,7 @@ pub struct Joiner {
     used: AtomicBool,
 }
 
-fn joiner(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+fn joiner(call: &mut Call<'_>) -> Result<Value, Error> {
     let [separator] = call.bind("joiner", 0, ["sep"])?;
     let separator = separator.unwrap_or_else(|| Value::from(", "));
     Ok(Value::from_object(Joiner { separator, used: AtomicBool::new(false) }))
@@ -228,15 +280,15 @@ impl fmt::Debug for Joiner {
 }
 
 impl Object for Joiner {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
+    fn class(&self) -> Type {
+        Type::Joiner
     }
 
-    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+    fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
         super::functions::by_place(self, other)
     }
 
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+    fn get_value(&self, key: &Value) -> Option<Value> {
         match key.as_str()? {
             "sep" => Some(self.separator.clone()),
             "used" => Some(Value::from(self.used.load(Ordering::Relaxed))),
@@ -244,7 +296,7 @@ impl Object for Joiner {
         }
     }
 
-    fn call(self: &Arc<Self>, _: &mut State<'_, '_>, args: &[Value]) -> Result<Value, Error> {
+    fn call(&self, _: &mut State, args: &[Value]) -> Result<Value, Error> {
         if !call::split(args).0.is_empty() {
             return Err(type_error("Joiner.__call__() takes 1 positional argument"));
         }

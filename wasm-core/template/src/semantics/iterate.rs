@@ -1,11 +1,9 @@
 //! `iter(x)` of Python.
 
-use minijinja::value::ValueKind;
-use minijinja::{Error, Value};
-
 use super::errors::{type_error, unsupported};
 use super::generators::Generator;
 use super::kinds::{type_name, Type};
+use crate::value::{Error, Value};
 
 /// All items: the characters of a string, the keys of a dictionary, what is left of a generator.
 pub fn items(value: &Value) -> Result<Vec<Value>, Error> {
@@ -43,14 +41,11 @@ pub fn items_then(value: &Value) -> Result<(Vec<Value>, Option<Error>), Error> {
         return Ok((items(value)?, None));
     };
     let mut taken = generator.drain();
-    let failed = taken.last().is_some_and(|last| last.kind() == ValueKind::Invalid);
-    let error = if failed { taken.pop().and_then(error_of) } else { None };
+    let error = taken.last().and_then(Value::invalid).cloned();
+    if error.is_some() {
+        taken.pop();
+    }
     Ok((taken, error))
-}
-
-/// The error inside a value that holds one.
-fn error_of(value: Value) -> Option<Error> {
-    Value::from(vec![value]).try_iter().ok()?.checked().find_map(Result::err)
 }
 
 /// For a loop: what it walks over, with a length wherever jinja2 finds one.
@@ -58,7 +53,6 @@ pub fn for_loop(value: &Value) -> Result<Value, Error> {
     match Type::of(value) {
         Type::Str | Type::Markup => Ok(Value::from(characters(value))),
         Type::List | Type::Tuple | Type::Dict | Type::Range | Type::View => Ok(value.clone()),
-        // Also for a tuple of no names, which the crate does not unpack it into.
         Type::Undefined => Ok(Value::from(Vec::<Value>::new())),
         Type::Generator => {
             let (taken, error) = items_then(value)?;
@@ -92,9 +86,5 @@ pub fn pairs(value: &Value) -> Vec<(Value, Value)> {
     if let Some(entries) = crate::context::entries(value) {
         return entries.to_vec();
     }
-    value
-        .as_object()
-        .and_then(|object| object.try_iter_pairs())
-        .map(Iterator::collect)
-        .unwrap_or_default()
+    value.as_object().map(|object| object.pairs()).unwrap_or_default()
 }

@@ -1,10 +1,8 @@
 //! The filter `tojson` of transformers: `json.dumps`, and plain text out of it.
 
+use crate::value::{Error, Value, ValueKind};
 use std::cell::Cell;
 use std::cmp::Ordering;
-
-use minijinja::value::ValueKind;
-use minijinja::{Error, Value};
 
 use super::call::Call;
 use super::compare::order;
@@ -31,7 +29,7 @@ thread_local! {
 }
 
 /// `tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-pub fn tojson(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn tojson(call: &mut Call<'_>) -> Result<Value, Error> {
     let [ascii, indent, separators, sort] =
         call.bind("tojson", 0, ["ensure_ascii", "indent", "separators", "sort_keys"])?;
     let cap = output_cap();

@@ -1,11 +1,9 @@
 //! Python's numbers as values, integers of any size among them.
 
+use crate::semantics::kinds::Type;
+use crate::value::{Object, Value};
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
-
-use minijinja::value::{DynObject, Object, ObjectRepr, ValueKind};
-use minijinja::Value;
 
 use crate::python::integer::Integer;
 
@@ -57,15 +55,15 @@ impl fmt::Debug for BigInt {
 }
 
 impl Object for BigInt {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
+    fn class(&self) -> Type {
+        Type::Int
     }
 
-    fn is_true(self: &Arc<Self>) -> bool {
+    fn is_true(&self) -> bool {
         true
     }
 
-    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<Ordering> {
+    fn custom_cmp(&self, other: &dyn Object) -> Option<Ordering> {
         Some(self.compare(other.downcast_ref::<Self>()?))
     }
 }
@@ -73,26 +71,22 @@ impl Object for BigInt {
 /// The shortest kind of value that holds an integer.
 #[must_use]
 pub fn whole(value: i128) -> Value {
-    i64::try_from(value).map_or_else(|_| Value::from(value), Value::from)
+    Value::from(value)
 }
 
 /// A number as an integer, if it is one of 128 bits (`True` is 1, and a float never is).
 #[must_use]
 pub fn integer(value: &Value) -> Option<i128> {
-    match value.kind() {
-        ValueKind::Bool => Some(i128::from(value.is_true())),
-        ValueKind::Number if value.is_integer() => i128::try_from(value.clone()).ok(),
-        _ => None,
+    match value.class() {
+        Type::Bool => Some(i128::from(value.is_true())),
+        _ => value.whole(),
     }
 }
 
 /// A float, and nothing else.
 #[must_use]
 pub fn float(value: &Value) -> Option<f64> {
-    if value.is_number() && !value.is_integer() {
-        return f64::try_from(value.clone()).ok();
-    }
-    None
+    value.float()
 }
 
 /// Any number as a float, rounded where it has to be.

@@ -1,10 +1,8 @@
 //! Python's `range`, with the limit of jinja2's sandbox.
 
+use crate::semantics::kinds::Type;
+use crate::value::{Enumerator, Error, Object, Value};
 use std::fmt;
-use std::sync::Arc;
-
-use minijinja::value::{Enumerator, Object, ObjectRepr};
-use minijinja::{Error, Value};
 
 use super::call::Call;
 use super::errors::{overflow_error, type_error, value_error};
@@ -82,21 +80,21 @@ impl fmt::Debug for Range {
 }
 
 impl Object for Range {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Seq
+    fn class(&self) -> Type {
+        Type::Range
     }
 
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+    fn get_value(&self, key: &Value) -> Option<Value> {
         self.at(key.as_usize()?)
     }
 
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
+    fn enumerate(&self) -> Enumerator {
         Enumerator::Seq(self.len())
     }
 }
 
 /// `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
-pub fn range(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn range(call: &mut Call<'_>) -> Result<Value, Error> {
     let [first, second, third] = call.positional::<3>("range", 1)?;
     let whole = |value: &Value| match integer(value) {
         Some(value) => Ok(value),

@@ -1,30 +1,28 @@
 //! Python's `repr`, of every kind of value.
 
-use minijinja::Value;
-
 use super::errors::{limit_error, unsupported};
 use super::functions::Function;
 use super::generators::View;
-use super::globals::IDENTITY;
 use super::iterate::pairs;
 use super::kinds::{type_name, Type};
 use super::numbers::float;
 use super::ranges::Range;
 use crate::limits::Limits;
 use crate::python;
+use crate::value::Value;
 
 /// Python gives up at about a thousand; a stack in a sandbox is smaller.
 const DEPTH: usize = 200;
 
 /// `repr(value)`.
-pub fn repr(value: &Value) -> Result<String, minijinja::Error> {
+pub fn repr(value: &Value) -> Result<String, crate::value::Error> {
     let mut writer = Writer::default();
     writer.push(value, 0)?;
     Ok(writer.out)
 }
 
 /// `str(value)`.
-pub fn text(value: &Value) -> Result<String, minijinja::Error> {
+pub fn text(value: &Value) -> Result<String, crate::value::Error> {
     match Type::of(value) {
         Type::Undefined => Ok(String::new()),
         Type::Str | Type::Markup => Ok(value.as_str().unwrap_or_default().to_owned()),
@@ -44,7 +42,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    fn push(&mut self, value: &Value, depth: usize) -> Result<(), minijinja::Error> {
+    fn push(&mut self, value: &Value, depth: usize) -> Result<(), crate::value::Error> {
         if depth > DEPTH {
             return Err(limit_error("depth", format!("a value deeper than {DEPTH} levels")));
         }
@@ -81,21 +79,6 @@ impl Writer {
                 self.out.push_str(class);
                 self.sequence("([", value, "])", depth)?;
             }
-            Type::Loop => {
-                let field = |name| value.get_attr(name).unwrap_or_default().to_string();
-                let text = format!("<LoopContext {}/{}>", field("index"), field("length"));
-                self.out.push_str(&text);
-            }
-            Type::Macro => {
-                let name = value.get_attr("name").unwrap_or_default();
-                let name = name.as_str().map_or_else(|| "None".to_owned(), python::quoted);
-                // A call block's has no name in jinja2.
-                if name == "'caller'" {
-                    self.out.push_str("<Macro anonymous>");
-                } else {
-                    self.out.push_str(&format!("<Macro {name}>"));
-                }
-            }
             Type::Range => {
                 let range = value.downcast_object_ref::<Range>();
                 self.out.push_str(&range.map(Range::to_string).unwrap_or_default());
@@ -111,7 +94,9 @@ impl Writer {
                     format!("a {} prints where it is in memory", type_name(value)),
                 ));
             }
-            Type::Int | Type::Invalid => self.out.push_str(&value.to_string()),
+            Type::Int | Type::Invalid | Type::Loop | Type::Macro => {
+                self.out.push_str(&value.to_string())
+            }
         }
         Ok(())
     }
@@ -122,7 +107,7 @@ impl Writer {
         value: &Value,
         close: &str,
         depth: usize,
-    ) -> Result<(), minijinja::Error> {
+    ) -> Result<(), crate::value::Error> {
         self.out.push_str(open);
         for (at, item) in value.try_iter()?.checked().enumerate() {
             if at > 0 {
@@ -134,10 +119,9 @@ impl Writer {
         Ok(())
     }
 
-    fn dictionary(&mut self, value: &Value, depth: usize) -> Result<(), minijinja::Error> {
+    fn dictionary(&mut self, value: &Value, depth: usize) -> Result<(), crate::value::Error> {
         self.out.push('{');
-        let shown = pairs(value).into_iter().filter(|(key, _)| key.as_str() != Some(IDENTITY));
-        for (at, (key, value)) in shown.enumerate() {
+        for (at, (key, value)) in pairs(value).into_iter().enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
             }

@@ -1,18 +1,11 @@
 //! What belongs to one render and not to the environment: its bounds and its clock.
 
 use std::cell::Cell;
-use std::fmt;
-use std::sync::Arc;
-
-use minijinja::value::{Object, ObjectRepr};
-use minijinja::State;
+use std::rc::Rc;
 
 use crate::limits::Limits;
 use crate::prepare::Profile;
 use crate::trace::Tracing;
-
-/// A name that no template can write.
-pub const NAME: &str = "\0session";
 
 /// A moment as `strftime_now` sees it: fields of a local time, given by the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,15 +28,7 @@ pub struct Session {
     /// None: `strftime_now` is refused.
     pub clock: Option<Clock>,
     /// Of renders in which every text carries whose it is.
-    pub tracing: Option<Arc<Tracing>>,
-}
-
-impl Session {
-    /// The session of this render, or the defaults outside of one.
-    #[must_use]
-    pub fn of(state: &State<'_, '_>) -> Arc<Session> {
-        state.lookup(NAME).and_then(|value| value.downcast_object::<Session>()).unwrap_or_default()
-    }
+    pub tracing: Option<Rc<Tracing>>,
 }
 
 thread_local! {
@@ -63,16 +48,4 @@ pub fn bound<T>(cap: usize, work: impl FnOnce() -> T) -> T {
     let done = work();
     OUTPUT.set(before);
     done
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<session>")
-    }
-}
-
-impl Object for Session {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
 }

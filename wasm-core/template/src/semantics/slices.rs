@@ -1,15 +1,13 @@
 //! `x[start:stop:step]`, as Python cuts.
 
-use minijinja::value::Tuple;
-use minijinja::{Error, Value};
-
 use super::call::Call;
 use super::errors::{is_type_error, type_error, undefined_error, value_error};
 use super::kinds::{type_name, Type};
 use super::numbers::{integer, BigInt};
 use super::ranges::Range;
+use crate::value::{Error, Tuple, Value};
 
-pub fn slice(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn slice(call: &mut Call<'_>) -> Result<Value, Error> {
     let [start, stop, step, computed] = call.positional::<4>("slice", 3)?;
     match cut([start, stop, step], call.subject) {
         // Of constants, in front of the render: what has no slices has none.

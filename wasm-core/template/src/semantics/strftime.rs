@@ -1,11 +1,10 @@
 //! `strftime_now`: Python's `strftime` over glibc's, in the C locale.
 
-use minijinja::{Error, Value};
-
 use super::call::Call;
 use super::errors::{limit_error, type_error, unsupported, value_error};
 use super::kinds::{type_name, Type};
 use super::session::Clock;
+use crate::value::{Error, Value};
 
 const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -24,7 +23,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-pub fn strftime_now(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn strftime_now(call: &mut Call<'_>) -> Result<Value, Error> {
     let [format] = call.bind("strftime_now", 1, ["format"])?;
     let format = format.unwrap_or_default();
     let Some(text) = format.as_str().filter(|_| Type::of(&format).is_text()) else {

@@ -2,13 +2,10 @@
 //!
 //! Where the files are not at hand (`PYWASMTOK_ASSETS`), there is nothing to be tested.
 
+use crate::value::{Value, ValueKind};
 use std::path::PathBuf;
 
-use minijinja::value::ValueKind;
-use minijinja::Value;
-
 use crate::context::{dict, entries, items, list, parse_json};
-use crate::front::Dialect;
 use crate::limits::Limits;
 use crate::prepare::{prepare, Habits};
 use crate::render::{Options, Rendered, Template};
@@ -146,7 +143,7 @@ fn uncovered(rendered: &Rendered) -> Vec<String> {
 fn run(requests: &[(String, Value)]) -> (usize, Vec<String>) {
     let (mut rendered, mut wrong) = (0, vec![]);
     for (name, source) in templates() {
-        let template = Template::compile(&source, Dialect::Sandbox, true, &Limits::default());
+        let template = Template::compile(&source, true, &Limits::default());
         let Ok(template) = template else { continue };
         for (chat, request) in requests {
             if render(&template, request, false).is_err() {

@@ -18,6 +18,5 @@ pub mod text;
 pub mod tracing;
 mod values;
 
-pub use observer::Tracer;
 pub use paths::Step;
 pub use tracing::{Stretch, Traced, Tracing};

@@ -1,62 +1,43 @@
 //! The one place that every call of a traced template goes through.
 
-use minijinja::value::{Tuple, ValueKind};
-use minijinja::{Error, State, Value};
-
 use super::plans::{plan, Aligned, Plan};
 use super::text::Text;
 use super::tracing::Tracing;
 use super::values::{is_container, is_opaque, like, torn, Seen};
 use crate::context::{dict, list};
 use crate::marks::{Origin, TEMPLATE};
-use crate::semantics::call::{joined, split, Call, Function, Kind, Observer};
-use crate::semantics::print;
-use crate::semantics::session::Session;
+use crate::semantics::call::{joined, split, Call, Function, Kind};
+use crate::semantics::repr;
+use crate::value::{Error, Tuple, Value, ValueKind};
 
-/// Shows plain texts to functions and marks their answers.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Tracer;
-
-impl Observer for Tracer {
-    fn call(
-        &self,
-        kind: Kind,
-        name: &'static str,
-        function: Function,
-        call: &mut Call<'_, '_, '_>,
-    ) -> Result<Value, Error> {
-        let Some(tracing) = Session::of(call.state).tracing.clone() else { return function(call) };
-        let tracing = &*tracing;
-        if looks_inside(kind, name, call) {
-            return whole(tracing, function, call);
-        }
-        match plan(kind, name, call.subject) {
-            Plan::HandsOn => function(call),
-            Plan::Whole => whole(tracing, function, call),
-            Plan::Judges => judged(tracing, function, call),
-            Plan::Elements => elements(tracing, function, call),
-            Plan::SortsPairs => sorted_pairs(tracing, function, call),
-            Plan::LooksUp => looked_up(tracing, function, call),
-            Plan::Chooses => chosen(tracing, function, call),
-            Plan::Copies => copied(tracing, function, call),
-            Plan::Aligns(how) => aligned(tracing, how, function, call),
-            Plan::Replaces => replaced(tracing, function, call),
-            Plan::Concatenates => concatenated(tracing, function, call),
-            Plan::Generation => {
-                let opens = call.args.first().is_some_and(Value::is_true);
-                Ok(Value::from(tracing.marks.generation(opens)))
-            }
-        }
+/// Shows plain texts to a function and marks its answer.
+pub fn call(
+    tracing: &Tracing,
+    kind: Kind,
+    name: &'static str,
+    function: Function,
+    call: &mut Call<'_>,
+) -> Result<Value, Error> {
+    if looks_inside(kind, name, call) {
+        return whole(tracing, function, call);
     }
-
-    /// Lists and dictionaries are printed by a function that sees plain texts; texts keep theirs.
-    fn printed(&self, state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-        let Some(tracing) = Session::of(state).tracing.clone() else { return Ok(value.clone()) };
-        printed(&tracing, value)
+    match plan(kind, name, call.subject) {
+        Plan::HandsOn => function(call),
+        Plan::Whole => whole(tracing, function, call),
+        Plan::Judges => judged(tracing, function, call),
+        Plan::Elements => elements(tracing, function, call),
+        Plan::SortsPairs => sorted_pairs(tracing, function, call),
+        Plan::LooksUp => looked_up(tracing, function, call),
+        Plan::Chooses => chosen(tracing, function, call),
+        Plan::Copies => copied(tracing, function, call),
+        Plan::Aligns(how) => aligned(tracing, how, function, call),
+        Plan::Replaces => replaced(tracing, function, call),
+        Plan::Concatenates => concatenated(tracing, function, call),
     }
 }
 
-fn printed(tracing: &Tracing, value: &Value) -> Result<Value, Error> {
+/// Lists and dictionaries are printed by a function that sees plain texts; texts keep theirs.
+pub fn printed(tracing: &Tracing, value: &Value) -> Result<Value, Error> {
     let is_object = value.kind() == ValueKind::Plain && is_opaque(value);
     // A generator prints as what it is, and must not be used up.
     if value.kind() == ValueKind::Iterable || !(is_container(value) || is_object) {
@@ -64,7 +45,7 @@ fn printed(tracing: &Tracing, value: &Value) -> Result<Value, Error> {
     }
     let mut seen = Seen::default();
     let plain = tracing.plain(value, &mut seen)?;
-    let text = Value::from(print::text(&plain)?);
+    let text = Value::from(repr::text(&plain)?);
     if seen.opaque {
         tracing.meet(&mut seen, super::paths::REQUEST);
     }
@@ -72,7 +53,7 @@ fn printed(tracing: &Tracing, value: &Value) -> Result<Value, Error> {
 }
 
 /// Whether a function chooses characters of a text by itself: `map(attribute=0)`, `'{0[1]}'`.
-fn looks_inside(kind: Kind, name: &str, call: &Call<'_, '_, '_>) -> bool {
+fn looks_inside(kind: Kind, name: &str, call: &Call<'_>) -> bool {
     let place = match name {
         "format" if kind == Kind::Method => {
             let format = call.subject.as_str().unwrap_or_default();
@@ -94,21 +75,21 @@ fn looks_inside(kind: Kind, name: &str, call: &Call<'_, '_, '_>) -> bool {
 /// All that a call is given, without marks.
 struct Plain {
     subject: Value,
-    /// With the keywords as the crate hands them over.
+    /// With the keywords as their last.
     args: Vec<Value>,
     of_subject: Seen,
     of_args: Seen,
 }
 
 impl Plain {
-    fn of(tracing: &Tracing, call: &Call<'_, '_, '_>) -> Result<Self, Error> {
+    fn of(tracing: &Tracing, call: &Call<'_>) -> Result<Self, Error> {
         let (mut of_subject, mut of_args) = (Seen::default(), Seen::default());
         let subject = tracing.plain(call.subject, &mut of_subject)?;
         let args = mapped(call, |value| tracing.plain(value, &mut of_args))?;
         Ok(Self { subject, args, of_subject, of_args })
     }
 
-    fn ask(&self, function: Function, call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    fn ask(&self, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
         ask(function, call, &self.subject, &self.args)
     }
 
@@ -124,7 +105,7 @@ impl Plain {
 
 /// The arguments and keywords, each through `change`.
 fn mapped(
-    call: &Call<'_, '_, '_>,
+    call: &Call<'_>,
     mut change: impl FnMut(&Value) -> Result<Value, Error>,
 ) -> Result<Vec<Value>, Error> {
     let args = call.args.iter().map(&mut change).collect::<Result<Vec<_>, _>>()?;
@@ -137,7 +118,7 @@ fn mapped(
 
 fn ask(
     function: Function,
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
     subject: &Value,
     args: &[Value],
 ) -> Result<Value, Error> {
@@ -145,22 +126,14 @@ fn ask(
     function(&mut Call { state: call.state, subject, args, kwargs })
 }
 
-fn whole(
-    tracing: &Tracing,
-    function: Function,
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
+fn whole(tracing: &Tracing, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
     let plain = Plain::of(tracing, call)?;
     let answer = plain.ask(function, call)?;
     tracing.marked(answer, plain.origin(tracing))
 }
 
 /// Containers are compared with containers only, so that most are not walked through.
-fn judged(
-    tracing: &Tracing,
-    function: Function,
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
+fn judged(tracing: &Tracing, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
     let mut seen = Seen::default();
     let is_seq = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
     let has_lists = is_seq(call.subject) || call.args.iter().any(is_seq);
@@ -177,11 +150,7 @@ fn judged(
     ask(function, call, &subject, &args)
 }
 
-fn elements(
-    tracing: &Tracing,
-    function: Function,
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
+fn elements(tracing: &Tracing, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
     let subject = match call.subject.kind() {
         ValueKind::Map => tracing.with_marked_keys(call.subject)?,
         ValueKind::String => match tracing.text(call.subject)? {
@@ -202,7 +171,7 @@ fn elements(
 fn sorted_pairs(
     tracing: &Tracing,
     function: Function,
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
 ) -> Result<Value, Error> {
     if call.subject.kind() != ValueKind::Map {
         return whole(tracing, function, call);
@@ -221,11 +190,7 @@ fn sorted_pairs(
     Ok(list(pairs.collect::<Result<_, _>>()?))
 }
 
-fn looked_up(
-    tracing: &Tracing,
-    function: Function,
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
+fn looked_up(tracing: &Tracing, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
     let mut args = mapped(call, |value| Ok(value.clone()))?;
     if let Some(key) = args.first_mut() {
         *key = tracing.plain(key, &mut Seen::default())?;
@@ -235,11 +200,7 @@ fn looked_up(
 }
 
 /// A list of the numbers of the characters goes through the same function as the text.
-fn chosen(
-    tracing: &Tracing,
-    function: Function,
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
+fn chosen(tracing: &Tracing, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
     let Some(text) = tracing.text(call.subject)? else { return function(call) };
     let plain = Plain::of(tracing, call)?;
     let answer = plain.ask(function, call)?;
@@ -271,11 +232,7 @@ fn believed(
     }
 }
 
-fn copied(
-    tracing: &Tracing,
-    function: Function,
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
+fn copied(tracing: &Tracing, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
     // What can be walked once only is walked here, for both.
     let kept = |value: &Value| match value.kind() {
         ValueKind::Iterable => Ok(list(value.try_iter()?.collect())),
@@ -302,7 +259,7 @@ fn aligned(
     tracing: &Tracing,
     how: Aligned,
     function: Function,
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
 ) -> Result<Value, Error> {
     let Some(text) = tracing.text(call.subject)? else { return whole(tracing, function, call) };
     let plain = Plain::of(tracing, call)?;
@@ -338,11 +295,7 @@ fn aligned(
     })
 }
 
-fn replaced(
-    tracing: &Tracing,
-    function: Function,
-    call: &mut Call<'_, '_, '_>,
-) -> Result<Value, Error> {
+fn replaced(tracing: &Tracing, function: Function, call: &mut Call<'_>) -> Result<Value, Error> {
     let plain = Plain::of(tracing, call)?;
     let answer = plain.ask(function, call)?;
     let origin = plain.origin(tracing);
@@ -361,7 +314,7 @@ fn replaced(
 fn concatenated(
     tracing: &Tracing,
     function: Function,
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
 ) -> Result<Value, Error> {
     let subject = printed(tracing, call.subject)?;
     let mut args = Vec::with_capacity(call.args.len());

@@ -1,9 +1,7 @@
 //! How each function is asked about texts with marks.
 
-use minijinja::value::ValueKind;
-use minijinja::Value;
-
 use crate::semantics::call::Kind;
+use crate::value::{Value, ValueKind};
 
 /// What the observer does. `Whole` is right for every function; the others keep more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +27,6 @@ pub enum Plan {
     Replaces,
     /// Texts stand side by side in the answer.
     Concatenates,
-    Generation,
 }
 
 /// Where the answer of a function on a text stands in that text.
@@ -97,15 +94,12 @@ fn operator(name: &str, subject: &Value) -> Plan {
         "__iterable" => Plan::Elements,
         "__concat" => Plan::Concatenates,
         "__mod" if is_text => Plan::Copies,
-        "__add" | "__mod" | "__attribute" => Plan::HandsOn,
+        "__add" | "__mod" => Plan::HandsOn,
         "__lt" | "__le" | "__gt" | "__ge" | "__in" | "__eq" => Plan::Judges,
         "__slice" => Plan::Chooses,
         "__item" if is_text => Plan::Chooses,
         "__item" => Plan::LooksUp,
-        "__keep" | "__kept" | "__filtered" | "__catching" | "__loop_context" | "__dict" => {
-            Plan::HandsOn
-        }
-        "__generation" => Plan::Generation,
+        "__filtered" => Plan::HandsOn,
         _ => Plan::Whole,
     }
 }
@@ -113,7 +107,6 @@ fn operator(name: &str, subject: &Value) -> Plan {
 fn global(name: &str) -> Plan {
     match name {
         "namespace" | "dict" | "cycler" | "joiner" => Plan::HandsOn,
-        "__generation" => Plan::Generation,
         _ => Plan::Whole,
     }
 }

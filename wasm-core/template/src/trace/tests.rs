@@ -1,17 +1,15 @@
 //! Whole renders: whose each part of the output is.
 
-use minijinja::Value;
-
 use crate::context::parse_json;
 use crate::error::Kind;
-use crate::front::Dialect;
 use crate::limits::Limits;
 use crate::render::{Options, Rendered, Template};
 use crate::trace::Step;
+use crate::value::Value;
 
 fn render(source: &str, context: &str) -> crate::error::Result<Rendered> {
     let limits = Limits::default();
-    let template = Template::compile(source, Dialect::Sandbox, true, &limits)?;
+    let template = Template::compile(source, true, &limits)?;
     let options = Options {
         origins: true,
         generation: true,
@@ -180,11 +178,10 @@ fn marks_in_the_input_are_text() {
 
 #[test]
 fn tuples_are_the_callers_like_lists() {
-    let tuple = Value::from(minijinja::value::Tuple::from(vec![Value::from("x")]));
+    let tuple = Value::from(crate::value::Tuple::from(vec![Value::from("x")]));
     let context = crate::context::dict(vec![(Value::from("t"), tuple)]);
     let limits = Limits::default();
-    let template =
-        Template::compile("<{{ t[0] }}{{ t }}", Dialect::Sandbox, true, &limits).unwrap();
+    let template = Template::compile("<{{ t[0] }}{{ t }}", true, &limits).unwrap();
     let options = Options { origins: true, ..Options::default() };
     let rendered = template.render(context, &options).unwrap();
     assert_eq!(rendered.text, "<x('x',)");

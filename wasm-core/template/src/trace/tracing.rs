@@ -1,10 +1,8 @@
 //! One traced render: its marks, its origins, and what came of it.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use minijinja::value::{Object, ObjectRepr, ValueKind};
-use minijinja::Value;
+use crate::value::{Value, ValueKind};
+use std::cell::{RefCell, RefMut};
+use std::rc::Rc;
 
 use super::paths::{Paths, Step, REQUEST};
 use super::values::sequence;
@@ -63,12 +61,12 @@ impl Traced {
 
 pub struct Tracing {
     pub marks: Marks,
-    paths: Mutex<Paths>,
+    paths: RefCell<Paths>,
 }
 
 impl Tracing {
     /// For a template and a context whose plain render was `plain`.
-    pub fn new(sources: &[&str], context: &Value, plain: &str) -> Result<Arc<Self>> {
+    pub fn new(sources: &[&str], context: &Value, plain: &str) -> Result<Rc<Self>> {
         let mut taken = Taken::default();
         sources.iter().for_each(|source| taken.source(source));
         taken.text(plain);
@@ -76,11 +74,11 @@ impl Tracing {
         let Some(marks) = Marks::choose(&taken) else {
             return Err(refused("the texts leave no characters that could mark them"));
         };
-        Ok(Arc::new(Self { marks, paths: Mutex::default() }))
+        Ok(Rc::new(Self { marks, paths: RefCell::default() }))
     }
 
-    pub fn paths(&self) -> MutexGuard<'_, Paths> {
-        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn paths(&self) -> RefMut<'_, Paths> {
+        self.paths.borrow_mut()
     }
 
     #[must_use]
@@ -233,17 +231,5 @@ fn take(taken: &mut Taken, value: &Value) {
         }
         ValueKind::Seq => items(value).iter().for_each(|item| take(taken, item)),
         _ => {}
-    }
-}
-
-impl fmt::Debug for Tracing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<tracing>")
-    }
-}
-
-impl Object for Tracing {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
     }
 }

@@ -1,8 +1,5 @@
 //! Values without their marks, and with them.
 
-use minijinja::value::{Tuple, ValueKind};
-use minijinja::{Error, Value};
-
 use super::paths::{Step, REQUEST};
 use super::text::Text;
 use super::tracing::Tracing;
@@ -11,6 +8,7 @@ use crate::marks::{Origin, TEMPLATE};
 use crate::semantics::errors::{limit_error, unsupported};
 use crate::semantics::kinds::Type;
 use crate::semantics::numbers::BigInt;
+use crate::value::{Error, Tuple, Value, ValueKind};
 
 /// No real data is this deep: the context is bounded, and so is what is printed.
 const DEPTH: usize = 200;

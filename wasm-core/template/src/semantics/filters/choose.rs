@@ -1,12 +1,12 @@
 //! `map`, `select`, `reject` and what looks at an attribute: generators, as in jinja2.
 
-use minijinja::{Error, State, Value};
-
 use super::attributes::Path;
+use crate::eval::State;
 use crate::semantics::call::{joined, Call};
 use crate::semantics::errors::filter_error;
 use crate::semantics::generators::{failing, generator};
 use crate::semantics::iterate::items_then;
+use crate::value::{Error, Value};
 
 /// A generator of what `each` makes of the items. An error waits until the items before it are
 /// taken, and is never seen if they are not taken.
@@ -32,7 +32,7 @@ pub fn lazily(
     }
 }
 
-pub fn map(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn map(call: &mut Call<'_>) -> Result<Value, Error> {
     const NAME: &str = "sync_do_map";
     // A value that is false is not even looked at.
     if !call.subject.is_true() {
@@ -52,7 +52,7 @@ enum Mapping {
 }
 
 impl Mapping {
-    fn of(call: &Call<'_, '_, '_>) -> Result<Self, Error> {
+    fn of(call: &Call<'_>) -> Result<Self, Error> {
         if call.args.is_empty() {
             if let Some(attribute) = call.kwargs.get("attribute") {
                 let known = |name: &str| name == "attribute" || name == "default";
@@ -70,7 +70,7 @@ impl Mapping {
         Ok(Self::Filter { name, args: joined(args, call.kwargs.pairs()) })
     }
 
-    fn apply(&self, state: &mut State<'_, '_>, item: Value) -> Result<Value, Error> {
+    fn apply(&self, state: &mut State, item: Value) -> Result<Value, Error> {
         match self {
             Self::Attribute { path, default } => path.get_or(&item, default.as_ref()),
             Self::Filter { name, args } => {
@@ -84,11 +84,7 @@ impl Mapping {
 }
 
 /// Keeps what passes (`wanted`) or what does not; `by_attribute` looks at an attribute.
-pub fn choose(
-    call: &mut Call<'_, '_, '_>,
-    wanted: bool,
-    by_attribute: bool,
-) -> Result<Value, Error> {
+pub fn choose(call: &mut Call<'_>, wanted: bool, by_attribute: bool) -> Result<Value, Error> {
     const NAME: &str = "select_or_reject";
     if !call.subject.is_true() {
         return Ok(generator(NAME, Vec::new()));
@@ -110,7 +106,7 @@ struct Choice {
 }
 
 impl Choice {
-    fn of(call: &Call<'_, '_, '_>, by_attribute: bool) -> Result<Self, Error> {
+    fn of(call: &Call<'_>, by_attribute: bool) -> Result<Self, Error> {
         let mut args = call.args;
         let mut path = None;
         if by_attribute {
@@ -129,7 +125,7 @@ impl Choice {
         Ok(Self { path, test })
     }
 
-    fn passes(&self, state: &mut State<'_, '_>, item: &Value) -> Result<bool, Error> {
+    fn passes(&self, state: &mut State, item: &Value) -> Result<bool, Error> {
         let value = match &self.path {
             Some(path) => path.get(item)?,
             None => item.clone(),

@@ -1,10 +1,8 @@
 //! `groupby`: tuples of a value and the items that have it, whose parts have names, too.
 
+use crate::semantics::kinds::Type;
+use crate::value::{Enumerator, Error, Object, Value};
 use std::fmt;
-use std::sync::Arc;
-
-use minijinja::value::{Enumerator, Object, ObjectRepr};
-use minijinja::{Error, Value};
 
 use super::attributes::{ignore_case, Path};
 use super::order::{sortable, truth};
@@ -26,11 +24,11 @@ impl fmt::Debug for Group {
 }
 
 impl Object for Group {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Seq
+    fn class(&self) -> Type {
+        Type::Tuple
     }
 
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+    fn get_value(&self, key: &Value) -> Option<Value> {
         match (key.as_usize(), key.as_str()) {
             (Some(0), _) | (_, Some("grouper")) => Some(self.grouper.clone()),
             (Some(1), _) | (_, Some("list")) => Some(self.list.clone()),
@@ -38,12 +36,12 @@ impl Object for Group {
         }
     }
 
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
+    fn enumerate(&self) -> Enumerator {
         Enumerator::Seq(2)
     }
 }
 
-pub fn groupby(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn groupby(call: &mut Call<'_>) -> Result<Value, Error> {
     let [attribute, default, case_sensitive] =
         call.bind("do_groupby", 1, ["attribute", "default", "case_sensitive"])?;
     let case_sensitive = truth(case_sensitive.as_ref());

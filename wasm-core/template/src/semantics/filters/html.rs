@@ -1,7 +1,5 @@
 //! Filters for HTML and addresses.
 
-use minijinja::{Error, Value};
-
 use crate::python::{markup, quote, quoted, search};
 use crate::semantics::call::Call;
 use crate::semantics::errors::{attribute_error, type_error, value_error};
@@ -10,29 +8,30 @@ use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::methods::arguments::{cap, failed, is_text, soft};
 use crate::semantics::methods::escaped;
 use crate::semantics::repr;
+use crate::value::{Error, Value};
 
-pub fn escape(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn escape(call: &mut Call<'_>) -> Result<Value, Error> {
     call.positional::<0>("escape", 0)?;
     escaped(call.subject, cap(call))
 }
 
-pub fn forceescape(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn forceescape(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_forceescape", 0, [])?;
     let text = repr::text(call.subject)?;
     markup::escape(&text, cap(call)).map(Value::from_safe_string).map_err(failed)
 }
 
-pub fn safe(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn safe(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_mark_safe", 0, [])?;
     Ok(Value::from_safe_string(repr::text(call.subject)?))
 }
 
-pub fn striptags(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn striptags(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_striptags", 0, [])?;
     markup::striptags(&repr::text(call.subject)?).map(Value::from).map_err(failed)
 }
 
-pub fn urlencode(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn urlencode(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_urlencode", 0, [])?;
     let cap = cap(call);
     let quoted = |value: &Value, query| quote::url(&repr::text(value)?, query, cap).map_err(failed);
@@ -59,7 +58,7 @@ fn unpacked(item: &Value) -> Result<(Value, Value), Error> {
     }
 }
 
-pub fn xmlattr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn xmlattr(call: &mut Call<'_>) -> Result<Value, Error> {
     let [autospace] = call.bind("do_xmlattr", 0, ["autospace"])?;
     if Type::of(call.subject) != Type::Dict {
         return Err(attribute_error(format!(

@@ -11,9 +11,8 @@ mod sorting;
 mod text;
 mod values;
 
+use crate::value::Error;
 pub use groups::Group;
-
-use minijinja::Error;
 
 use super::call::Table;
 use super::errors::unsupported;

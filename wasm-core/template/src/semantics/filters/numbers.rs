@@ -1,7 +1,5 @@
 //! Filters of numbers.
 
-use minijinja::{Error, Value};
-
 use crate::python::{float as floats, integer};
 use crate::semantics::call::Call;
 use crate::semantics::errors::{filter_error, overflow_error, type_error, undefined_error};
@@ -9,8 +7,9 @@ use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::methods::arguments::{failed, integer_value, is_text, real, size, whole};
 use crate::semantics::methods::format::cut_float;
 use crate::semantics::numbers as kinds;
+use crate::value::{Error, Value};
 
-pub fn abs(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn abs(call: &mut Call<'_>) -> Result<Value, Error> {
     call.positional::<0>("abs", 0)?;
     if let Some(number) = whole(call.subject) {
         return Ok(integer_value(&integer::Integer { negative: false, ..number }));
@@ -23,7 +22,7 @@ pub fn abs(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     }
 }
 
-pub fn int(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn int(call: &mut Call<'_>) -> Result<Value, Error> {
     let [default, base] = call.bind("do_int", 0, ["default", "base"])?;
     let default = default.unwrap_or_else(|| Value::from(0));
     let subject = call.subject;
@@ -57,7 +56,7 @@ pub fn int(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     }
 }
 
-pub fn float(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn float(call: &mut Call<'_>) -> Result<Value, Error> {
     let [default] = call.bind("do_float", 0, ["default"])?;
     let default = default.unwrap_or_else(|| Value::from(0.0));
     if call.subject.is_undefined() {
@@ -73,7 +72,7 @@ pub fn float(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(parsed.map_or(default, Value::from))
 }
 
-pub fn round(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn round(call: &mut Call<'_>) -> Result<Value, Error> {
     let [precision, method] = call.bind("do_round", 0, ["precision", "method"])?;
     let method = method.unwrap_or_else(|| Value::from("common"));
     let precision = precision.unwrap_or_else(|| Value::from(0));
@@ -150,7 +149,7 @@ fn common(value: &Value, precision: &Value) -> Result<Value, Error> {
     Ok(rounded.map_or_else(|| value.clone(), |number| integer_value(&number.into())))
 }
 
-pub fn filesizeformat(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn filesizeformat(call: &mut Call<'_>) -> Result<Value, Error> {
     let [binary] = call.bind("do_filesizeformat", 0, ["binary"])?;
     let binary = binary.is_some_and(|binary| binary.is_true());
     let bytes = match real(call.subject) {

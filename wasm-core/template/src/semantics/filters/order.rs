@@ -1,9 +1,7 @@
 //! `sort`, `dictsort`, `min`, `max`, `unique`.
 
+use crate::value::{Error, Tuple, Value};
 use std::cmp::Ordering;
-
-use minijinja::value::Tuple;
-use minijinja::{Error, Value};
 
 use super::attributes::{ignore_case, Path};
 use super::choose::lazily;
@@ -38,7 +36,7 @@ fn less_by_keys(a: &[Value], b: &[Value]) -> Result<bool, Error> {
     Ok(false)
 }
 
-pub fn sort(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn sort(call: &mut Call<'_>) -> Result<Value, Error> {
     let [reverse, case_sensitive, attribute] =
         call.bind("do_sort", 0, ["reverse", "case_sensitive", "attribute"])?;
     let case_sensitive = truth(case_sensitive.as_ref());
@@ -53,7 +51,7 @@ pub fn sort(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(Value::from(sorted.into_iter().map(|(_, item)| item).collect::<Vec<_>>()))
 }
 
-pub fn dictsort(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn dictsort(call: &mut Call<'_>) -> Result<Value, Error> {
     let [case_sensitive, by, reverse] =
         call.bind("do_dictsort", 0, ["case_sensitive", "by", "reverse"])?;
     let by_value = match by.as_ref().map(|by| by.as_str()) {
@@ -78,21 +76,16 @@ pub fn dictsort(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(Value::from(pairs.collect::<Vec<_>>()))
 }
 
-pub fn min(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn min(call: &mut Call<'_>) -> Result<Value, Error> {
     extreme(call, "do_min", "<", Ordering::Less)
 }
 
-pub fn max(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn max(call: &mut Call<'_>) -> Result<Value, Error> {
     extreme(call, "do_max", ">", Ordering::Greater)
 }
 
 /// The first item whose key is beyond those of all others.
-fn extreme(
-    call: &mut Call<'_, '_, '_>,
-    name: &str,
-    sign: &str,
-    beyond: Ordering,
-) -> Result<Value, Error> {
+fn extreme(call: &mut Call<'_>, name: &str, sign: &str, beyond: Ordering) -> Result<Value, Error> {
     let [case_sensitive, attribute] = call.bind(name, 0, ["case_sensitive", "attribute"])?;
     let case_sensitive = truth(case_sensitive.as_ref());
     let path = Path::of(attribute.as_ref())?;
@@ -110,7 +103,7 @@ fn extreme(
     Ok(best.map_or(Value::UNDEFINED, |(_, item)| item))
 }
 
-pub fn unique(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn unique(call: &mut Call<'_>) -> Result<Value, Error> {
     let [case_sensitive, attribute] = call.bind("do_unique", 0, ["case_sensitive", "attribute"])?;
     let case_sensitive = truth(case_sensitive.as_ref());
     let path = Path::of(attribute.as_ref())?;

@@ -1,7 +1,5 @@
 //! Filters of lists and what can be walked over.
 
-use minijinja::{Error, Value};
-
 use super::attributes::Path;
 use crate::python::search;
 use crate::semantics::arithmetic::add;
@@ -15,8 +13,9 @@ use crate::semantics::methods::arguments::{
     cap, failed, size, text_value, too_many, zero_division,
 };
 use crate::semantics::repr;
+use crate::value::{Error, Value};
 
-pub fn length(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn length(call: &mut Call<'_>) -> Result<Value, Error> {
     call.positional::<0>("len", 0)?;
     match iterate::length(call.subject) {
         Some(length) => Ok(Value::from(length)),
@@ -26,13 +25,13 @@ pub fn length(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     }
 }
 
-pub fn list(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn list(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_list", 0, [])?;
     Ok(Value::from(iterate::items(call.subject)?))
 }
 
 /// Of a generator only the first item is taken.
-pub fn first(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn first(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_first", 0, [])?;
     if let Some(generator) = call.subject.downcast_object_ref::<Generator>() {
         let taken = Value::from(generator.take().into_iter().collect::<Vec<_>>());
@@ -41,7 +40,7 @@ pub fn first(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(iterate::items(call.subject)?.into_iter().next().unwrap_or_default())
 }
 
-pub fn last(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn last(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_last", 0, [])?;
     if Type::of(call.subject) == Type::Generator {
         return Err(type_error("'generator' object is not reversible"));
@@ -55,7 +54,7 @@ pub fn last(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// A string, an iterator, or of a generator a list.
-pub fn reverse(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn reverse(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_reverse", 0, [])?;
     let kind = Type::of(call.subject);
     if kind.is_text() {
@@ -78,7 +77,7 @@ pub fn reverse(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     })
 }
 
-pub fn join(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn join(call: &mut Call<'_>) -> Result<Value, Error> {
     let [separator, attribute] = call.bind("do_join", 0, ["d", "attribute"])?;
     let path = Path::of(attribute.as_ref())?;
     let mut parts = Vec::new();
@@ -91,7 +90,7 @@ pub fn join(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// Nothing of what is undefined; for what is no dictionary an error, when its items are read.
-pub fn items(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn items(call: &mut Call<'_>) -> Result<Value, Error> {
     const NAME: &str = "do_items";
     call.bind(NAME, 0, [])?;
     match Type::of(call.subject) {
@@ -99,7 +98,7 @@ pub fn items(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         Type::Dict => {
             let pairs = iterate::pairs(call.subject).into_iter();
             let pairs =
-                pairs.map(|(key, value)| Value::from(minijinja::value::Tuple::from([key, value])));
+                pairs.map(|(key, value)| Value::from(crate::value::Tuple::from([key, value])));
             Ok(generator(NAME, pairs.collect()))
         }
         _ => {
@@ -109,7 +108,7 @@ pub fn items(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     }
 }
 
-pub fn sum(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn sum(call: &mut Call<'_>) -> Result<Value, Error> {
     let [attribute, start] = call.bind("do_sum", 0, ["attribute", "start"])?;
     let path = Path::of(attribute.as_ref())?;
     let mut total = start.unwrap_or_else(|| Value::from(0));
@@ -124,7 +123,7 @@ pub fn sum(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// Lists of at most `linecount` items; the last one may be filled up.
-pub fn batch(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn batch(call: &mut Call<'_>) -> Result<Value, Error> {
     const NAME: &str = "do_batch";
     let [count, fill] = call.bind(NAME, 1, ["linecount", "fill_with"])?;
     let count = count.unwrap_or_default();
@@ -138,7 +137,7 @@ pub fn batch(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 
 /// The count is only compared with lengths, so that it can be anything as long as nothing is filled.
 fn batched(
-    call: &Call<'_, '_, '_>,
+    call: &Call<'_>,
     count: &Value,
     fill: Option<Value>,
     rows: &mut Vec<Value>,
@@ -169,7 +168,7 @@ fn batched(
 }
 
 /// A value takes some bytes, so that so many of them take as many as the largest answer may.
-fn check_count(call: &Call<'_, '_, '_>, count: usize) -> Result<(), Error> {
+fn check_count(call: &Call<'_>, count: usize) -> Result<(), Error> {
     if count > cap(call) / std::mem::size_of::<Value>() {
         return Err(too_many(count));
     }
@@ -177,7 +176,7 @@ fn check_count(call: &Call<'_, '_, '_>, count: usize) -> Result<(), Error> {
 }
 
 /// So many lists, of lengths that differ by one at most.
-pub fn slice(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn slice(call: &mut Call<'_>) -> Result<Value, Error> {
     const NAME: &str = "sync_do_slice";
     let [slices, fill] = call.bind("do_slice", 1, ["slices", "fill_with"])?;
     let fill = fill.filter(|fill| !fill.is_none());
@@ -187,11 +186,7 @@ pub fn slice(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     })
 }
 
-fn sliced(
-    call: &Call<'_, '_, '_>,
-    slices: &Value,
-    fill: Option<Value>,
-) -> Result<Vec<Value>, Error> {
+fn sliced(call: &Call<'_>, slices: &Value, fill: Option<Value>) -> Result<Vec<Value>, Error> {
     let items = iterate::items(call.subject)?;
     let slices = size(slices)?;
     let count = usize::try_from(slices).unwrap_or(0);

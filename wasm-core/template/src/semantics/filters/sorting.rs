@@ -1,6 +1,6 @@
 //! A stable sort by an order that can fail, and that need not be one.
 
-use minijinja::Error;
+use crate::value::Error;
 
 /// `less` is asked as often as the logarithm demands; its first error ends the sort.
 pub fn sort<T>(

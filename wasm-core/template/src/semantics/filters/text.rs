@@ -1,8 +1,5 @@
 //! Filters of texts.
 
-use minijinja::value::Tuple;
-use minijinja::{Error, Value};
-
 use crate::context::Dict;
 use crate::python::fault::{push, push_repeated};
 use crate::python::{case, classes, markup, pad, search, split, strip, wrap};
@@ -17,36 +14,33 @@ use crate::semantics::methods::arguments::{
 };
 use crate::semantics::methods::format::percent;
 use crate::semantics::repr;
+use crate::value::{Error, Tuple, Value};
 
-fn mapped(
-    call: &mut Call<'_, '_, '_>,
-    name: &str,
-    map: fn(&str) -> String,
-) -> Result<Value, Error> {
+fn mapped(call: &mut Call<'_>, name: &str, map: fn(&str) -> String) -> Result<Value, Error> {
     call.bind(name, 0, [])?;
     let (text, safe) = soft(call.subject)?;
     Ok(text_value(map(&text), safe))
 }
 
-pub fn upper(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn upper(call: &mut Call<'_>) -> Result<Value, Error> {
     mapped(call, "do_upper", case::upper)
 }
 
-pub fn lower(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn lower(call: &mut Call<'_>) -> Result<Value, Error> {
     mapped(call, "do_lower", case::lower)
 }
 
-pub fn capitalize(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn capitalize(call: &mut Call<'_>) -> Result<Value, Error> {
     mapped(call, "do_capitalize", case::capitalize)
 }
 
 /// Of a safe string the pieces are plain ones.
-pub fn title(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn title(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_title", 0, [])?;
     Ok(Value::from(case::title_words(&soft(call.subject)?.0)))
 }
 
-pub fn trim(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn trim(call: &mut Call<'_>) -> Result<Value, Error> {
     let [chars] = call.bind("do_trim", 0, ["chars"])?;
     let chars = optional_text(chars.as_ref(), "strip")?;
     if is_text(call.subject) {
@@ -56,14 +50,14 @@ pub fn trim(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(text_value(strip::strip(&repr::text(call.subject)?, chars), false))
 }
 
-pub fn center(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn center(call: &mut Call<'_>) -> Result<Value, Error> {
     let [width] = call.bind("do_center", 0, ["width"])?;
     let width = width.as_ref().map(size).transpose()?.unwrap_or(80);
     let (text, safe) = soft(call.subject)?;
     Ok(text_value(pad::center(&text, width, " ", cap(call)).map_err(failed)?, safe))
 }
 
-pub fn replace(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn replace(call: &mut Call<'_>) -> Result<Value, Error> {
     let [old, new, count] = call.bind("do_replace", 2, ["old", "new", "count"])?;
     let part = |value: Option<Value>| repr::text(&value.unwrap_or_default());
     let (old, new) = (part(old)?, part(new)?);
@@ -73,13 +67,13 @@ pub fn replace(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     search::replace(&text, &old, &new, count, cap(call)).map(Value::from).map_err(failed)
 }
 
-pub fn wordcount(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn wordcount(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_wordcount", 0, [])?;
     let (text, _) = soft(call.subject)?;
     Ok(Value::from(text.split(|c| !classes::is_word(c)).filter(|word| !word.is_empty()).count()))
 }
 
-pub fn format(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn format(call: &mut Call<'_>) -> Result<Value, Error> {
     let keywords = call.kwargs.pairs();
     if !call.args.is_empty() && !keywords.is_empty() {
         return Err(filter_error("can't handle positional and keyword arguments at the same time"));
@@ -95,7 +89,7 @@ pub fn format(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// The subject as a string, of which Python wants a method or an operator.
-fn wanted<'a>(call: &Call<'a, '_, '_>, method: &str) -> Result<&'a str, Error> {
+fn wanted<'a>(call: &Call<'a>, method: &str) -> Result<&'a str, Error> {
     match call.subject.as_str().filter(|_| is_text(call.subject)) {
         Some(text) => Ok(text),
         None if call.subject.is_undefined() => Err(undefined_error("a value is undefined")),
@@ -106,7 +100,7 @@ fn wanted<'a>(call: &Call<'a, '_, '_>, method: &str) -> Result<&'a str, Error> {
     }
 }
 
-pub fn indent(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn indent(call: &mut Call<'_>) -> Result<Value, Error> {
     let [width, first, blank] = call.bind("do_indent", 0, ["width", "first", "blank"])?;
     let text = wanted(call, "splitlines")?;
     let cap = cap(call);
@@ -154,7 +148,7 @@ pub fn indent(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(text_value(out, safe || escapes && (blank || first)))
 }
 
-pub fn truncate(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn truncate(call: &mut Call<'_>) -> Result<Value, Error> {
     let [length, killwords, end, leeway] =
         call.bind("do_truncate", 0, ["length", "killwords", "end", "leeway"])?;
     let end = end.unwrap_or_else(|| Value::from("..."));
@@ -204,10 +198,10 @@ pub fn truncate(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 fn assertion(message: String) -> Error {
-    Error::new(minijinja::ErrorKind::InvalidOperation, format!("AssertionError: {message}"))
+    Error::new(format!("AssertionError: {message}"))
 }
 
-pub fn wordwrap(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn wordwrap(call: &mut Call<'_>) -> Result<Value, Error> {
     let [width, long_words, wrapstring, hyphens] = call.bind(
         "do_wordwrap",
         0,

@@ -1,7 +1,5 @@
 //! Filters of any value.
 
-use minijinja::{Error, Value};
-
 use crate::python::quoted;
 use crate::semantics::access;
 use crate::semantics::call::Call;
@@ -10,8 +8,9 @@ use crate::semantics::iterate;
 use crate::semantics::kinds::Type;
 use crate::semantics::methods::arguments::is_text;
 use crate::semantics::repr;
+use crate::value::{Error, Value};
 
-pub fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn default(call: &mut Call<'_>) -> Result<Value, Error> {
     let [default, boolean] = call.bind("do_default", 0, ["default_value", "boolean"])?;
     let replace = call.subject.is_undefined()
         || boolean.is_some_and(|boolean| boolean.is_true()) && !call.subject.is_true();
@@ -21,7 +20,7 @@ pub fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(call.subject.clone())
 }
 
-pub fn string(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn string(call: &mut Call<'_>) -> Result<Value, Error> {
     call.positional::<0>("soft_str", 0)?;
     if is_text(call.subject) {
         return Ok(call.subject.clone());
@@ -30,7 +29,7 @@ pub fn string(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// The attribute of a type, never the key of a dictionary.
-pub fn attr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn attr(call: &mut Call<'_>) -> Result<Value, Error> {
     let [name] = call.bind("do_attr", 1, ["name"])?;
     let name = name.unwrap_or_default();
     let Some(name) = name.as_str().filter(|_| is_text(&name)) else {
@@ -46,7 +45,7 @@ pub fn attr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 /// Python's width of a pretty print.
 const WIDTH: usize = 80;
 
-pub fn pprint(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn pprint(call: &mut Call<'_>) -> Result<Value, Error> {
     call.bind("do_pprint", 0, [])?;
     let text = sorted_repr(call.subject, 0)?;
     let broken = is_text(call.subject) || iterate::length(call.subject).is_some();

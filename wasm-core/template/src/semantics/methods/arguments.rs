@@ -1,8 +1,7 @@
 //! From values to what Python's functions written in C take, with their errors.
 
+use crate::value::{Error, Value};
 use std::borrow::Cow;
-
-use minijinja::{Error, Value};
 
 use crate::python::integer::{self, Integer};
 use crate::python::{Fault, Kind};
@@ -28,11 +27,11 @@ pub fn failed(fault: Fault) -> Error {
 }
 
 pub fn zero_division(message: &str) -> Error {
-    Error::new(minijinja::ErrorKind::InvalidOperation, format!("ZeroDivisionError: {message}"))
+    Error::new(format!("ZeroDivisionError: {message}"))
 }
 
 /// How many bytes an answer may have.
-pub fn cap(_: &Call<'_, '_, '_>) -> usize {
+pub fn cap(_: &Call<'_>) -> usize {
     output_cap()
 }
 
@@ -57,7 +56,7 @@ pub fn part_value(value: &Value, part: &str) -> Value {
     }
 }
 
-pub fn subject_text<'a>(call: &Call<'a, '_, '_>) -> &'a str {
+pub fn subject_text<'a>(call: &Call<'a>) -> &'a str {
     call.subject.as_str().unwrap_or_default()
 }
 

@@ -2,12 +2,11 @@
 //! each rule that is easy to lose.
 
 use crate::error::Kind;
-use crate::front::Dialect;
 use crate::limits::Limits;
 use crate::render::{Options, Template};
 
 fn answer(source: &str) -> Result<String, Kind> {
-    let template = Template::compile(source, Dialect::Sandbox, true, &Limits::default());
+    let template = Template::compile(source, true, &Limits::default());
     let variables = crate::context::dict(Vec::new());
     let rendered = template.and_then(|template| template.render(variables, &Options::default()));
     rendered.map(|rendered| rendered.text).map_err(|error| error.kind)

@@ -1,8 +1,5 @@
 //! The methods of `dict`, its views, `list` and `tuple` that change nothing.
 
-use minijinja::value::Tuple;
-use minijinja::{Error, Value};
-
 use super::arguments::bound;
 use crate::context::Dict;
 use crate::semantics::call::{Call, Table};
@@ -10,6 +7,7 @@ use crate::semantics::compare::{contains, equal, hashable};
 use crate::semantics::errors::value_error;
 use crate::semantics::generators::{view, Side};
 use crate::semantics::iterate;
+use crate::value::{Error, Tuple, Value};
 
 type Answer = Result<Value, Error>;
 
@@ -47,7 +45,7 @@ pub static RANGE: Table = Table(&[
     }),
 ]);
 
-fn get(call: &mut Call<'_, '_, '_>) -> Answer {
+fn get(call: &mut Call<'_>) -> Answer {
     let [key, default] = call.positional::<2>("get", 1)?;
     let key = key.unwrap_or(&Value::UNDEFINED);
     hashable(key)?;
@@ -56,7 +54,7 @@ fn get(call: &mut Call<'_, '_, '_>) -> Answer {
 }
 
 /// The entries of a dictionary, looked at from one side.
-fn viewed(call: &mut Call<'_, '_, '_>, side: Side) -> Answer {
+fn viewed(call: &mut Call<'_>, side: Side) -> Answer {
     call.positional::<0>("dict.items", 0)?;
     let pairs = iterate::pairs(call.subject);
     let items = pairs.into_iter().map(|(key, value)| match side {
@@ -67,7 +65,7 @@ fn viewed(call: &mut Call<'_, '_, '_>, side: Side) -> Answer {
     Ok(view(side, items.collect()))
 }
 
-fn fromkeys(call: &mut Call<'_, '_, '_>) -> Answer {
+fn fromkeys(call: &mut Call<'_>) -> Answer {
     let [keys, value] = call.positional::<2>("fromkeys", 1)?;
     let value = value.cloned().unwrap_or(Value::from(()));
     let mut entries = Vec::new();
@@ -78,7 +76,7 @@ fn fromkeys(call: &mut Call<'_, '_, '_>) -> Answer {
     Ok(Value::from_object(Dict::new(entries)))
 }
 
-fn isdisjoint(call: &mut Call<'_, '_, '_>) -> Answer {
+fn isdisjoint(call: &mut Call<'_>) -> Answer {
     let [other] = call.positional::<1>("isdisjoint", 1)?;
     for item in iterate::items(other.unwrap_or(&Value::UNDEFINED))? {
         if contains(call.subject, &item)? {
@@ -88,7 +86,7 @@ fn isdisjoint(call: &mut Call<'_, '_, '_>) -> Answer {
     Ok(Value::from(true))
 }
 
-fn count(call: &mut Call<'_, '_, '_>) -> Answer {
+fn count(call: &mut Call<'_>) -> Answer {
     let [wanted] = call.positional::<1>("count", 1)?;
     let wanted = wanted.unwrap_or(&Value::UNDEFINED);
     let mut found = 0;
@@ -98,7 +96,7 @@ fn count(call: &mut Call<'_, '_, '_>) -> Answer {
     Ok(Value::from(found))
 }
 
-fn index(call: &mut Call<'_, '_, '_>) -> Answer {
+fn index(call: &mut Call<'_>) -> Answer {
     let [wanted, start, end] = call.positional::<3>("index", 1)?;
     let wanted = wanted.unwrap_or(&Value::UNDEFINED);
     let items = iterate::items(call.subject)?;

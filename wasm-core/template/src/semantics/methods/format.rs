@@ -1,7 +1,5 @@
 //! `%` on a string and `str.format`, with the sandbox's rules for attributes.
 
-use minijinja::{Error, Value};
-
 use super::arguments::{cap, failed, is_text, real, text_value, whole, zero_division};
 use crate::python::fault::push;
 use crate::python::fields::{self, Name, Step};
@@ -14,13 +12,10 @@ use crate::semantics::iterate;
 use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::numbers;
 use crate::semantics::repr::{self, repr};
+use crate::value::{Error, Value};
 
 /// `template % argument`.
-pub fn percent(
-    call: &Call<'_, '_, '_>,
-    template: &Value,
-    argument: &Value,
-) -> Result<Value, Error> {
+pub fn percent(call: &Call<'_>, template: &Value, argument: &Value) -> Result<Value, Error> {
     let cap = cap(call);
     let safe = template.is_safe();
     let mut arguments = Arguments::of(argument)?;
@@ -220,7 +215,7 @@ pub fn cut_float(value: f64) -> Result<integer::Integer, Error> {
 }
 
 /// `template.format(...)`.
-pub fn format(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn format(call: &mut Call<'_>) -> Result<Value, Error> {
     let keywords = call.kwargs.pairs();
     let named = |name: &str| {
         let found = keywords.iter().find(|(known, _)| known == name);
@@ -230,7 +225,7 @@ pub fn format(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// `template.format_map(mapping)`.
-pub fn format_map(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+pub fn format_map(call: &mut Call<'_>) -> Result<Value, Error> {
     let [mapping] = call.positional::<1>("format_map", 1)?;
     let mapping = mapping.unwrap_or(&Value::UNDEFINED);
     let named = |name: &str| {
@@ -256,7 +251,7 @@ pub fn format_map(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 fn formatted(
-    call: &Call<'_, '_, '_>,
+    call: &Call<'_>,
     args: &[Value],
     named: &dyn Fn(&str) -> Result<Value, Error>,
 ) -> Result<Value, Error> {

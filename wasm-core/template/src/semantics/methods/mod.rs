@@ -8,9 +8,8 @@ pub mod format;
 mod numbers;
 mod text;
 
+use crate::value::{Error, Value};
 pub use text::escaped;
-
-use minijinja::{Error, Value};
 
 use super::call::Table;
 use super::errors::{attribute_error, security_error, undefined_error};

@@ -1,13 +1,11 @@
 //! The methods of `int` and `float` that answer numbers.
 
-use minijinja::value::Tuple;
-use minijinja::{Error, Value};
-
 use super::arguments::{integer_value, whole};
 use super::format::cut_float;
 use crate::semantics::call::{Call, Table};
 use crate::semantics::errors::{overflow_error, unsupported, value_error};
 use crate::semantics::numbers;
+use crate::value::{Error, Tuple, Value};
 
 type Answer = Result<Value, Error>;
 
@@ -52,16 +50,16 @@ fn refused(name: &str) -> Error {
 }
 
 /// The number; a boolean is one, too.
-fn itself(call: &Call<'_, '_, '_>) -> Value {
+fn itself(call: &Call<'_>) -> Value {
     whole(call.subject).map_or_else(|| call.subject.clone(), |number| integer_value(&number))
 }
 
-fn bits(call: &Call<'_, '_, '_>) -> String {
+fn bits(call: &Call<'_>) -> String {
     whole(call.subject).map_or_else(String::new, |number| number.in_base(2))
 }
 
 /// Halves are doubled until nothing is left behind the point.
-fn as_integer_ratio(call: &mut Call<'_, '_, '_>) -> Answer {
+fn as_integer_ratio(call: &mut Call<'_>) -> Answer {
     call.positional::<0>("float.as_integer_ratio", 0)?;
     let mut value = numbers::float(call.subject).unwrap_or_default();
     if value.is_nan() {

@@ -1,9 +1,7 @@
 //! The methods of `str`, and of markupsafe's `Markup`, which answers safe strings.
 
+use crate::value::{Error, Tuple, Value};
 use std::sync::LazyLock;
-
-use minijinja::value::Tuple;
-use minijinja::{Error, Value};
 
 use super::arguments::{
     bound, cap, failed, flag, optional_text, part_value, size, subject_text, text, text_value,
@@ -106,34 +104,34 @@ pub fn escaped(value: &Value, cap: usize) -> Answer {
 }
 
 /// A new string of the subject's kind.
-fn same_kind(call: &Call<'_, '_, '_>, text: impl AsRef<str>) -> Value {
+fn same_kind(call: &Call<'_>, text: impl AsRef<str>) -> Value {
     text_value(text, call.subject.is_safe())
 }
 
-fn list(call: &Call<'_, '_, '_>, parts: &[&str]) -> Value {
+fn list(call: &Call<'_>, parts: &[&str]) -> Value {
     Value::from(parts.iter().map(|part| same_kind(call, *part)).collect::<Vec<_>>())
 }
 
 /// An argument that markupsafe escapes before it goes into a safe string.
-fn inserted(call: &Call<'_, '_, '_>, value: &Value, function: &str) -> Result<String, Error> {
+fn inserted(call: &Call<'_>, value: &Value, function: &str) -> Result<String, Error> {
     if !call.subject.is_safe() {
         return Ok(text(value, function)?.to_owned());
     }
     Ok(escaped(value, cap(call))?.as_str().unwrap_or_default().to_owned())
 }
 
-fn mapped(call: &mut Call<'_, '_, '_>, name: &str, map: fn(&str) -> String) -> Answer {
+fn mapped(call: &mut Call<'_>, name: &str, map: fn(&str) -> String) -> Answer {
     call.positional::<0>(name, 0)?;
     Ok(same_kind(call, map(subject_text(call))))
 }
 
-fn predicate(call: &mut Call<'_, '_, '_>, name: &str, test: fn(&str) -> bool) -> Answer {
+fn predicate(call: &mut Call<'_>, name: &str, test: fn(&str) -> bool) -> Answer {
     call.positional::<0>(name, 0)?;
     Ok(Value::from(test(subject_text(call))))
 }
 
 fn stripped(
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
     name: &str,
     strip: for<'a> fn(&'a str, Option<&str>) -> &'a str,
 ) -> Answer {
@@ -142,18 +140,14 @@ fn stripped(
     Ok(part_value(call.subject, strip(subject_text(call), chars)))
 }
 
-fn without(
-    call: &mut Call<'_, '_, '_>,
-    name: &str,
-    strip: for<'a> fn(&'a str, &str) -> &'a str,
-) -> Answer {
+fn without(call: &mut Call<'_>, name: &str, strip: for<'a> fn(&'a str, &str) -> &'a str) -> Answer {
     let [affix] = call.positional::<1>(name, 1)?;
     let affix = text(affix.unwrap_or(&Value::UNDEFINED), name)?;
     Ok(same_kind(call, strip(subject_text(call), affix)))
 }
 
 fn split(
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
     name: &str,
     split: for<'a> fn(&'a str, Option<&str>, i64) -> Outcome<Vec<&'a str>>,
 ) -> Answer {
@@ -163,14 +157,14 @@ fn split(
     Ok(list(call, &split(subject_text(call), separator, most).map_err(failed)?))
 }
 
-fn splitlines(call: &mut Call<'_, '_, '_>) -> Answer {
+fn splitlines(call: &mut Call<'_>) -> Answer {
     let [keep] = call.bind("splitlines", 0, ["keepends"])?;
     let keep = flag(keep.as_ref())?;
     Ok(list(call, &cut::splitlines(subject_text(call), keep)))
 }
 
 fn parted(
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
     name: &str,
     part: for<'a> fn(&'a str, &'a str) -> Outcome<[&'a str; 3]>,
 ) -> Answer {
@@ -180,7 +174,7 @@ fn parted(
     Ok(Value::from(Tuple::from(parts.map(|part| same_kind(call, part)))))
 }
 
-fn searched<'a>(call: &Call<'a, '_, '_>, name: &str) -> Result<(&'a str, Range), Error> {
+fn searched<'a>(call: &Call<'a>, name: &str) -> Result<(&'a str, Range), Error> {
     let [part, start, end] = call.positional::<3>(name, 1)?;
     let part = text(part.unwrap_or(&Value::UNDEFINED), name)?;
     Ok((part, Range { start: bound(start)?, end: bound(end)? }))
@@ -188,7 +182,7 @@ fn searched<'a>(call: &Call<'a, '_, '_>, name: &str) -> Result<(&'a str, Range),
 
 type Search = fn(&str, &str, Range) -> Option<usize>;
 
-fn found(call: &mut Call<'_, '_, '_>, name: &str, search: Search) -> Answer {
+fn found(call: &mut Call<'_>, name: &str, search: Search) -> Answer {
     let (part, range) = searched(call, name)?;
     match search(subject_text(call), part, range) {
         Some(at) => Ok(Value::from(at)),
@@ -196,7 +190,7 @@ fn found(call: &mut Call<'_, '_, '_>, name: &str, search: Search) -> Answer {
     }
 }
 
-fn indexed(call: &mut Call<'_, '_, '_>, name: &str, search: Search) -> Answer {
+fn indexed(call: &mut Call<'_>, name: &str, search: Search) -> Answer {
     let (part, range) = searched(call, name)?;
     match search(subject_text(call), part, range) {
         Some(at) => Ok(Value::from(at)),
@@ -205,7 +199,7 @@ fn indexed(call: &mut Call<'_, '_, '_>, name: &str, search: Search) -> Answer {
 }
 
 /// One affix or a tuple of them.
-fn affix(call: &mut Call<'_, '_, '_>, name: &str, test: fn(&str, &str, Range) -> bool) -> Answer {
+fn affix(call: &mut Call<'_>, name: &str, test: fn(&str, &str, Range) -> bool) -> Answer {
     let [affix, start, end] = call.positional::<3>(name, 1)?;
     let affix = affix.unwrap_or(&Value::UNDEFINED);
     let range = Range { start: bound(start)?, end: bound(end)? };
@@ -227,7 +221,7 @@ fn affix(call: &mut Call<'_, '_, '_>, name: &str, test: fn(&str, &str, Range) ->
     Ok(Value::from(test(subject, affix, range)))
 }
 
-fn replace(call: &mut Call<'_, '_, '_>) -> Answer {
+fn replace(call: &mut Call<'_>) -> Answer {
     let [old, new, most] = call.positional::<3>("replace", 2)?;
     let old = text(old.unwrap_or(&Value::UNDEFINED), "replace")?;
     let new = inserted(call, new.unwrap_or(&Value::UNDEFINED), "replace")?;
@@ -236,7 +230,7 @@ fn replace(call: &mut Call<'_, '_, '_>) -> Answer {
     Ok(same_kind(call, replaced.map_err(failed)?))
 }
 
-fn join(call: &mut Call<'_, '_, '_>) -> Answer {
+fn join(call: &mut Call<'_>) -> Answer {
     let [parts] = call.positional::<1>("str.join", 1)?;
     let parts = iterate::items(parts.unwrap_or(&Value::UNDEFINED))?;
     let mut texts = Vec::with_capacity(parts.len());
@@ -254,7 +248,7 @@ fn join(call: &mut Call<'_, '_, '_>) -> Answer {
 }
 
 fn padded(
-    call: &mut Call<'_, '_, '_>,
+    call: &mut Call<'_>,
     name: &str,
     pad: fn(&str, i64, &str, usize) -> Outcome<String>,
 ) -> Answer {
@@ -268,14 +262,14 @@ fn padded(
     Ok(same_kind(call, padded.map_err(failed)?))
 }
 
-fn zfill(call: &mut Call<'_, '_, '_>) -> Answer {
+fn zfill(call: &mut Call<'_>) -> Answer {
     let [width] = call.positional::<1>("str.zfill", 1)?;
     let width = size(width.unwrap_or(&Value::UNDEFINED))?;
     let filled = pad::zfill(subject_text(call), width, cap(call));
     Ok(same_kind(call, filled.map_err(failed)?))
 }
 
-fn expandtabs(call: &mut Call<'_, '_, '_>) -> Answer {
+fn expandtabs(call: &mut Call<'_>) -> Answer {
     let [tab] = call.bind("expandtabs", 0, ["tabsize"])?;
     let tab = tab.as_ref().map(size).transpose()?.unwrap_or(8);
     if i32::try_from(tab).is_err() {

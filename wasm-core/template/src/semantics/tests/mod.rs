@@ -1,8 +1,7 @@
 //! Every test of jinja2, with its answers and errors.
 
+use crate::value::{Error, Value};
 use std::cmp::Ordering;
-
-use minijinja::{Error, Value};
 
 use super::call::{Call, Table};
 use super::compare::{contains, equal, hashable, order};
@@ -57,22 +56,22 @@ pub static TABLE: Table = Table(&[
     ("upper", |call| cased(call, classes::isupper)),
 ]);
 
-fn alone(call: &Call<'_, '_, '_>) -> Result<(), Error> {
+fn alone(call: &Call<'_>) -> Result<(), Error> {
     call.bind("test", 0, []).map(|[]| ())
 }
 
 /// The one argument of a test.
-fn other(call: &Call<'_, '_, '_>) -> Result<Value, Error> {
+fn other(call: &Call<'_>) -> Result<Value, Error> {
     let [other] = call.positional::<1>("test", 1)?;
     Ok(other.cloned().unwrap_or_default())
 }
 
-fn is_kind(call: &mut Call<'_, '_, '_>, test: fn(Type) -> bool) -> Answer {
+fn is_kind(call: &mut Call<'_>, test: fn(Type) -> bool) -> Answer {
     alone(call)?;
     Ok(Value::from(test(Type::of(call.subject))))
 }
 
-fn is_the(call: &mut Call<'_, '_, '_>, wanted: bool) -> Answer {
+fn is_the(call: &mut Call<'_>, wanted: bool) -> Answer {
     alone(call)?;
     let right = Type::of(call.subject) == Type::Bool && call.subject.is_true() == wanted;
     Ok(Value::from(right))
@@ -108,28 +107,28 @@ fn is_sequence(kind: Type) -> bool {
     is_iterable(kind) && !matches!(kind, Type::Generator | Type::View | Type::Loop)
 }
 
-fn is_equal(call: &mut Call<'_, '_, '_>) -> Answer {
+fn is_equal(call: &mut Call<'_>) -> Answer {
     Ok(Value::from(equal(call.subject, &other(call)?)?))
 }
 
-fn ordered(call: &mut Call<'_, '_, '_>, sign: &str, wanted: &[Ordering]) -> Answer {
+fn ordered(call: &mut Call<'_>, sign: &str, wanted: &[Ordering]) -> Answer {
     let found = order(call.subject, &other(call)?, sign)?;
     Ok(Value::from(found.is_some_and(|found| wanted.contains(&found))))
 }
 
-fn cased(call: &mut Call<'_, '_, '_>, test: fn(&str) -> bool) -> Answer {
+fn cased(call: &mut Call<'_>, test: fn(&str) -> bool) -> Answer {
     alone(call)?;
     Ok(Value::from(test(&repr::text(call.subject)?)))
 }
 
-fn named(call: &mut Call<'_, '_, '_>, table: &Table) -> Answer {
+fn named(call: &mut Call<'_>, table: &Table) -> Answer {
     alone(call)?;
     hashable(call.subject)?;
     let name = call.subject.as_str().unwrap_or_default();
     Ok(Value::from(table.find(name).is_some()))
 }
 
-fn parity(call: &mut Call<'_, '_, '_>, wanted: i64) -> Answer {
+fn parity(call: &mut Call<'_>, wanted: i64) -> Answer {
     alone(call)?;
     if let Some(number) = whole(call.subject) {
         let odd = number.digits.ends_with(['1', '3', '5', '7', '9']);
@@ -138,13 +137,13 @@ fn parity(call: &mut Call<'_, '_, '_>, wanted: i64) -> Answer {
     rest_is(call, &Value::from(2), &Value::from(wanted))
 }
 
-fn divisibleby(call: &mut Call<'_, '_, '_>) -> Answer {
+fn divisibleby(call: &mut Call<'_>) -> Answer {
     let [number] = call.bind("test_divisibleby", 1, ["num"])?;
     rest_is(call, &number.unwrap_or_default(), &Value::from(0))
 }
 
 /// `subject % number == wanted`.
-fn rest_is(call: &Call<'_, '_, '_>, number: &Value, wanted: &Value) -> Answer {
+fn rest_is(call: &Call<'_>, number: &Value, wanted: &Value) -> Answer {
     let subject = call.subject;
     if Type::of(subject).is_text() {
         let text = super::methods::format::percent(call, subject, number)?;
@@ -179,7 +178,7 @@ fn rest_is(call: &Call<'_, '_, '_>, number: &Value, wanted: &Value) -> Answer {
 
 /// Identity. Of numbers and texts that are equal Python keeps sometimes one object, sometimes
 /// several: only small numbers are always one.
-fn sameas(call: &mut Call<'_, '_, '_>) -> Answer {
+fn sameas(call: &mut Call<'_>) -> Answer {
     let [other] = call.bind("test_sameas", 1, ["other"])?;
     let other = other.unwrap_or_default();
     let (left, right) = (Type::of(call.subject), Type::of(&other));
