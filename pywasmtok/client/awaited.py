@@ -12,7 +12,7 @@ from ..tokenizer.encoding import Encoding, EncodingBatch
 from ..tokenizer.ids import as_list
 from .calls import TokenizerCalls
 from .chats import asked_chat, asked_of_encode_chat
-from .events import How, stop_fields, stream_step
+from .streaming.events import How, stop_fields, stream_step
 
 if TYPE_CHECKING:
     from ..tokenizer.arguments import Segment, TextPair
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .answers import ServedChat, ServedTokenizer
     from .asynchronous import AsyncClient
     from .call import Call
-    from .sockets import Streams
+    from .streaming.sockets import Streams
 
 T = TypeVar("T")
 
@@ -197,7 +197,7 @@ class AsyncTokenizer:
         """A WebSocket for many streams: `async with tok.streams() as streams: ...`
 
         Needs the package `websockets`, and asyncio."""
-        from .sockets import Streams
+        from .streaming.sockets import Streams
 
         return Streams(self._client.settings, self.name)
 

@@ -16,7 +16,7 @@ from ..tokenizer.tokenizer import Tokenizer
 from . import records
 from .calls import TokenizerCalls
 from .chats import asked_chat, asked_of_encode_chat
-from .streaming import HABIT, RemoteStreaming
+from .streaming.stream import HABIT, RemoteStreaming
 
 if TYPE_CHECKING:
     from ..tokenizer.arguments import Segment, TextPair

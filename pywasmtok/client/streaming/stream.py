@@ -6,18 +6,18 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
-from .._host.wasm import abi
-from .._host.wasm.instance import StopStep
-from ..backends.streaming import Streaming
-from ..errors import InvalidArgument, Unsupported
-from ..tokenizer.encoding import ID_BYTES, view
-from .errors import BadAnswer
+from ..._host.wasm import abi
+from ..._host.wasm.instance import StopStep
+from ...backends.streaming import Streaming
+from ...errors import InvalidArgument, Unsupported
+from ...tokenizer.encoding import ID_BYTES, view
+from ..errors import BadAnswer
 from .events import How, Step, stream_step
 
 if TYPE_CHECKING:
-    from ..backends.streaming import StopNode
-    from ..tokenizer.streaming.stop import Matched, Output
-    from .call import Call
+    from ...backends.streaming import StopNode
+    from ...tokenizer.streaming.stop import Matched, Output
+    from ..call import Call
 
 T = TypeVar("T")
 

@@ -7,17 +7,17 @@ import json
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ..errors import BackendUnavailable, InvalidArgument, TokenizerError
-from ..tokenizer.ids import as_list
-from .address import check_name, path_of
-from .call import document, field_of
-from .errors import BadAnswer, ConnectionFailed, error_of
+from ...errors import BackendUnavailable, InvalidArgument, TokenizerError
+from ...tokenizer.ids import as_list
+from ..address import check_name, path_of
+from ..call import document, field_of
+from ..errors import BadAnswer, ConnectionFailed, error_of
 from .events import How, matched, open_fields, stop_fields
 
 if TYPE_CHECKING:
-    from ..tokenizer.ids import Ids
-    from ..tokenizer.streaming.stop import Matched, StopSequenceConfig
-    from .http import Settings
+    from ...tokenizer.ids import Ids
+    from ...tokenizer.streaming.stop import Matched, StopSequenceConfig
+    from ..http import Settings
 
 __all__ = ["SocketStream", "Streams"]
 

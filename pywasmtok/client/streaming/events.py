@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..tokenizer.streaming.stop import Matched, StopSequenceConfig
-from .address import check_name, path_of
-from .call import Answer, Call, field_of, post
-from .errors import BadAnswer, error_of
+from ...tokenizer.streaming.stop import Matched, StopSequenceConfig
+from ..address import check_name, path_of
+from ..call import Answer, Call, field_of, post
+from ..errors import BadAnswer, error_of
 
 __all__ = ["How", "Step", "matched", "open_fields", "sse", "stop_fields", "stream_step"]
 

@@ -1,0 +1,1 @@
+"""Streams over a server: steps as requests, and steps over one WebSocket."""
