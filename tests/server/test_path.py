@@ -60,13 +60,17 @@ def test_a_request_goes_through_few_modules() -> None:
                     connection.send(_request(text))
                     assert connection.answer()[0] == 200
                 traced.set()
-                connection.send(_request("Hello world"))
-                status, answer = connection.answer()
+                ways = []
+                for _ in range(20):
+                    entered.clear()
+                    connection.send(_request("Hello world"))
+                    status, answer = connection.answer()
+                    assert (status, json.loads(answer)["count"]) == (200, 3)
+                    ways.append({name for name in entered if name.startswith("pywasmtok.server.")})
                 traced.clear()
     finally:
         threading.setprofile(None)
-    assert status == 200
-    assert json.loads(answer)["count"] == 3
-    way = {name for name in entered if name.startswith("pywasmtok.server.")}
+    # What runs beside a request, such as looking for news of the store, is not in all of them.
+    way = set.intersection(*ways)
     assert "pywasmtok.server.dialects.tokenize" in way
     assert len({name for name in way if not name.startswith(BESIDE)}) <= MOST
