@@ -1,7 +1,7 @@
 """tiktoken's class `Encoding` over a `Tokenizer`.
 
-The core encodes. Ids are decoded by a table of the bytes of tokens, which tiktoken's methods on
-single tokens need, too. The table is made of the rank file when it is first needed.
+The core encodes, and decodes long lists. Short lists and single tokens are decoded by a table of
+the bytes of tokens, as a call of the core takes longer. It is made of the rank file on first use.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import re
 from base64 import b64encode
 from binascii import a2b_base64
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..._locks import ForkSafeLock
-from ...errors import InvalidText, LoadError
+from ...errors import InvalidText, LoadError, TokenizerError
 from ...loading.conversion import convert
 from ...loading.factory import from_recipe, from_source
 from ...loading.sources import Request
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["Encoding", "get_encoding"]
 
 _CORE: Final = Options("core", "core", build=None, preload=False)
+
+# Ids of a list that the table decodes faster than the core.
+_MOST_BY_TABLE: Final = 256
 
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -170,6 +174,10 @@ class Encoding:
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of ids, special tokens included; `KeyError` for an id that there is not."""
+        if isinstance(tokens, list) and len(tokens) > _MOST_BY_TABLE:
+            # The exceptions of tiktoken are those of the table.
+            with suppress(TokenizerError):
+                return self._tok.decode_bytes(tokens, False)
         try:
             return b"".join(map(self._bytes_of, tokens))
         except KeyError as error:
@@ -347,7 +355,9 @@ _DISALLOWED: Final = (
 
 @lru_cache(maxsize=128)
 def _any_of(names: frozenset[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, names)))
+    # Of two names that begin alike the longer one is found, as in the core.
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)))
 
 
 def _whole(text: str) -> str:

@@ -68,7 +68,7 @@ class Unstable:
         if last.isspace() and last not in _NO_SPACE and len(end) > len(last.encode()):
             before, behind = end[: -len(last.encode())], last.encode()
             found.add((*self._merged(before), *self._merged(behind)))
-        return ids[:first], [list(completion) for completion in found]
+        return ids[:first], list(map(list, sorted(found)))
 
     def _first_unstable(self, ids: list[int], text: str) -> int:
         """The first id of the last piece. White space before white space is unstable, too: more of
