@@ -25,7 +25,7 @@ Pieces = Callable[[str], list[tuple[int, int]]]
 """Start and end of each piece of a text, in characters."""
 
 # What Python takes for white space, and Unicode does not.
-_NO_SPACE = "\x1c\x1d\x1e\x1f"
+_NO_SPACE = frozenset("\x1c\x1d\x1e\x1f")
 
 
 def pieces_of(cut: Mapping[str, Any]) -> Pieces:
@@ -38,9 +38,13 @@ def pieces_of(cut: Mapping[str, Any]) -> Pieces:
 
 
 class Unstable:
-    def __init__(self, tok: Tokenizer, pieces: Pieces, ranks: dict[bytes, int]) -> None:
+    def __init__(
+        self, tok: Tokenizer, pieces: Pieces, ranks: dict[bytes, int], one_last_space: bool
+    ) -> None:
+        """`one_last_space`: white space at the end of a text is one piece, whatever `pieces` are."""
         self._tok = tok
         self._pieces = pieces
+        self._one_last_space = one_last_space
         self._ranks = ranks
         self._sorted = sorted(ranks)
         self._token = {rank: token for token, rank in ranks.items()}
@@ -64,16 +68,18 @@ class Unstable:
         made += map(self._merged, broken)
         found.update(self._up_to(len(end), longer) for longer in made)
         # White space may be cut before its last character, when something else follows.
-        last = end.decode()[-1:]
-        if last.isspace() and last not in _NO_SPACE and len(end) > len(last.encode()):
-            before, behind = end[: -len(last.encode())], last.encode()
-            found.add((*self._merged(before), *self._merged(behind)))
+        before, last = end.decode()[:-1], end.decode()[-1:]
+        if before and _is_white(last):
+            found.add((*self._merged(before.encode()), *self._merged(last.encode())))
         return ids[:first], list(map(list, sorted(found)))
 
     def _first_unstable(self, ids: list[int], text: str) -> int:
         """The first id of the last piece. White space before white space is unstable, too: more of
         it may join them."""
-        start, end = next(reversed(self._pieces(text)), (0, 0))
+        pieces = self._pieces(text)
+        start, end = pieces.pop() if pieces else (0, 0)
+        while self._one_last_space and pieces and _is_white(text[pieces[-1][0] : end]):
+            start, _ = pieces.pop()
         size, first = len(text[start:end].encode()), len(ids)
         while size > 0:
             first -= 1
@@ -112,3 +118,7 @@ class Unstable:
                 return [self._ranks[part] for part in parts]
             place = ranks.index(lowest)
             parts[place : place + 2] = [parts[place] + parts[place + 1]]
+
+
+def _is_white(text: str) -> bool:
+    return text.isspace() and _NO_SPACE.isdisjoint(text)
