@@ -125,7 +125,7 @@ class Encoding:
         self, text: Iterable[str], *, num_threads: int = 8
     ) -> list[list[int]]:
         """`encode_ordinary` of each text, with so many threads at most."""
-        return self._encode_batch(text, "none", num_threads)
+        return self._encode_batch(list(text), "none", num_threads)
 
     def encode_batch(
         self,
@@ -332,9 +332,8 @@ class Encoding:
             raise
 
     def _encode_batch(
-        self, text: Iterable[str], special: str | Set[str], threads: int
+        self, texts: list[str], special: str | Set[str], threads: int
     ) -> list[list[int]]:
-        texts = list(text)
         for one in texts:
             if not isinstance(one, str):
                 raise TypeError(f"{type(one).__name__!r} object is not an instance of 'str'")

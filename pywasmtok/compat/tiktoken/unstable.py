@@ -41,7 +41,7 @@ class Unstable:
     def __init__(
         self, tok: Tokenizer, pieces: Pieces, ranks: dict[bytes, int], one_last_space: bool
     ) -> None:
-        """`one_last_space`: white space at the end of a text is one piece, whatever `pieces` are."""
+        """`one_last_space`: white space at the end of a text is one piece in any case."""
         self._tok = tok
         self._pieces = pieces
         self._one_last_space = one_last_space
