@@ -77,6 +77,17 @@ def test_the_examples_for_users_of_other_layers_run() -> None:
     ]
 
 
+def test_the_examples_for_users_of_tiktoken_run() -> None:
+    assert run_examples_of("docs/compat-tiktoken.md") == [
+        "[259, 260, 33]",
+        "[259, 261]",
+        "14",
+        "Encountered text corresponding to disallowed special token '<|endoftext|>'.",
+        "('hello hello', [0, 5])",
+        "([259], [[32, 256], [32, 258], [260]])",
+    ]
+
+
 def run_examples_of(page: str) -> list[str]:
     example = "\n".join(fenced(page, "python"))
     run = subprocess.run(

@@ -22,7 +22,7 @@ from .ranks.encodings import ENCODINGS
 if TYPE_CHECKING:
     from .source import Request
 
-__all__ = ["VARIABLE", "Rule", "builtin_table", "find_rule", "tables"]
+__all__ = ["VARIABLE", "Rule", "builtin_table", "find_rule", "tables", "tiktoken_table"]
 
 VARIABLE = "PYWASMTOK_MODEL_MAP"
 _PROJECT = "pyproject.toml"
@@ -125,8 +125,19 @@ def _table(models: dict[str, object], name: str) -> Table:
     return Table(rules, name, alone)
 
 
-@lru_cache(maxsize=1)
 def builtin_table() -> Table:
+    """The names of tiktoken, and behind them those of other programs."""
+    file = _builtin_file()
+    return Table({**file["models"], **file["others"]}, "the table of pywasmtok")
+
+
+def tiktoken_table() -> Table:
+    """The names of tiktoken alone."""
+    return Table(_builtin_file()["models"], "the table of pywasmtok")
+
+
+@lru_cache(maxsize=1)
+def _builtin_file() -> dict[str, dict[str, str]]:
     from importlib.resources import files
 
     try:
@@ -135,4 +146,4 @@ def builtin_table() -> Table:
         raise SourceNotFound(
             "the table of models is missing from this installation", hint="Reinstall pywasmtok"
         ) from error
-    return Table(tomllib.loads(text)["models"], "the table of pywasmtok")
+    return tomllib.loads(text)

@@ -1,0 +1,124 @@
+"""`encode_with_unstable`: which ids stay whatever follows a text, and what may stand behind them.
+
+The last piece of a text is unstable: more text may make it longer. A completion is a sequence of
+ids whose bytes begin with those of the last piece. Its last id reaches their end or passes it.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from ...loading.factory import from_recipe
+from ...tokenizer.ids import MAX_ID
+from ...tokenizer.recipe import Options, Recipe
+
+if TYPE_CHECKING:
+    from ...tokenizer.tokenizer import Tokenizer
+
+__all__ = ["Unstable", "pieces_of"]
+
+Pieces = Callable[[str], list[tuple[int, int]]]
+"""Start and end of each piece of a text, in characters."""
+
+# What Python takes for white space, and Unicode does not.
+_NO_SPACE = frozenset("\x1c\x1d\x1e\x1f")
+
+
+def pieces_of(cut: Mapping[str, Any]) -> Pieces:
+    """By a step of a tokenizer.json: each piece is one unknown token of a model of words."""
+    model = {"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"}
+    document = json.dumps({"version": "1.0", "pre_tokenizer": cut, "model": model}).encode()
+    options = Options("core", "core", build=None, preload=False, snapshots=False)
+    words = from_recipe(Recipe(document, "pieces", options))
+    return lambda text: words.encode(text, None, False).offsets
+
+
+class Unstable:
+    def __init__(
+        self, tok: Tokenizer, pieces: Pieces, ranks: dict[bytes, int], one_last_space: bool
+    ) -> None:
+        """`one_last_space`: white space at the end of a text is one piece in any case."""
+        self._tok = tok
+        self._pieces = pieces
+        self._one_last_space = one_last_space
+        self._ranks = ranks
+        self._sorted = sorted(ranks)
+        self._token = {rank: token for token, rank in ranks.items()}
+
+    def complete(self, ids: list[int], text: str) -> tuple[list[int], list[list[int]]]:
+        """The stable ones among the ids of a text without special tokens, and the completions."""
+        first = self._first_unstable(ids, text)
+        end = b"".join(map(self._token.__getitem__, ids[first:]))
+        found: set[tuple[int, ...]] = set()
+        if end:
+            found.update((self._ranks[token],) for token in self._starting_with(end))
+        whole, broken = [], []
+        for place in range(1, len(end)):
+            for token in self._starting_with(end[place:]):
+                longer = end[:place] + token
+                try:
+                    whole.append(longer.decode())
+                except UnicodeDecodeError:
+                    broken.append(longer)
+        made = self._tok.encode_batch(set(whole), False, special="none").ids
+        made += map(self._merged, broken)
+        found.update(self._up_to(len(end), longer) for longer in made)
+        # White space may be cut before its last character, when something else follows.
+        before, last = end.decode()[:-1], end.decode()[-1:]
+        if before and _is_white(last):
+            found.add((*self._merged(before.encode()), *self._merged(last.encode())))
+        return ids[:first], list(map(list, sorted(found)))
+
+    def _first_unstable(self, ids: list[int], text: str) -> int:
+        """The first id of the last piece. White space before white space is unstable, too: more of
+        it may join them."""
+        pieces = self._pieces(text)
+        start, end = pieces.pop() if pieces else (0, 0)
+        while self._one_last_space and pieces and _is_white(text[pieces[-1][0] : end]):
+            start, _ = pieces.pop()
+        size, first = len(text[start:end].encode()), len(ids)
+        while size > 0:
+            first -= 1
+            size -= len(self._token[ids[first]])
+        if first < len(ids) and self._is_blank(ids[first]):
+            while first and self._is_blank(ids[first - 1]):
+                first -= 1
+        return first
+
+    def _is_blank(self, token: int) -> bool:
+        return not self._token[token].strip(b" \n\t")
+
+    def _starting_with(self, start: bytes) -> Iterator[bytes]:
+        place = bisect_left(self._sorted, start)
+        while place < len(self._sorted) and self._sorted[place].startswith(start):
+            yield self._sorted[place]
+            place += 1
+
+    def _up_to(self, size: int, ids: list[int]) -> tuple[int, ...]:
+        """The first of the ids that have so many bytes together."""
+        for count, token in enumerate(ids, 1):
+            size -= len(self._token[token])
+            if size <= 0:
+                return tuple(ids[:count])
+        return tuple(ids)
+
+    def _merged(self, piece: bytes) -> list[int]:
+        """A piece that is not UTF-8, or must not be cut: the core takes neither. The pair of the
+        lowest rank is merged, the first of them, until there is none."""
+        parts = [piece[n : n + 1] for n in range(len(piece))]
+        none = MAX_ID + 1
+        while True:
+            ranks = [self._ranks.get(left + right, none) for left, right in pairwise(parts)]
+            lowest = min(ranks, default=none)
+            if lowest == none:
+                return [self._ranks[part] for part in parts]
+            place = ranks.index(lowest)
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+
+
+def _is_white(text: str) -> bool:
+    return text.isspace() and _NO_SPACE.isdisjoint(text)
