@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,8 @@ MISTAKES: list[Callable[[Any], Any]] = [
     lambda tok: tok.save("no/such/folder/file.json"),
     lambda tok: type(tok).from_str("{"),
     lambda tok: type(tok).from_str(5),
+    lambda tok: type(tok).from_str("\ud800"),
+    lambda tok: setattr(tok, "encode_special_tokens", 5),
     lambda tok: type(tok).from_buffer(b"{}"),
     lambda tok: type(tok).from_buffer("text"),
     lambda tok: type(tok).from_file("no/such/file.json"),
@@ -358,6 +361,31 @@ def test_async_forms(twins: Twins) -> None:
         return await tok.async_decode_batch([[1, 2], [3]], skip_special_tokens=False)
 
     twins.both(lambda tok: asyncio.run(text(tok)))
+
+
+def test_threads_with_settings_of_their_own(twins: Twins) -> None:
+    """Copies share the tables and the reference, whose settings belong to its object."""
+    words = ["Hello", "world", "again"]
+    copies = [copy.copy(twins.ours) for _ in range(4)]
+    wanted = []
+    for size, tok in enumerate(copies, 3):
+        tok.enable_truncation(size)
+        tok.enable_padding(length=size + 2)
+        twins.theirs.enable_truncation(size)
+        twins.theirs.enable_padding(length=size + 2)
+        first = twins.theirs.encode(small.TEXT)
+        second = twins.theirs.encode(words, is_pretokenized=True)
+        wanted.append((first.ids, first.word_ids, second.ids))
+
+    def work(tok: Tokenizer) -> list[object]:
+        found: list[object] = []
+        for _ in range(50):
+            first, second = tok.encode(small.TEXT), tok.encode(words, is_pretokenized=True)
+            found.append((first.ids, first.word_ids, second.ids))
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, copies)) == [[one] * 50 for one in wanted]
 
 
 def test_all_names_are_there() -> None:

@@ -142,6 +142,11 @@ class Engine:
                 if settings is not PLAIN:
                     settings.apply(reference)
                 yield reference
+            except BaseException as error:
+                if self._data is not None and not isinstance(error, Exception):
+                    # A panic of the library may leave anything half-done.
+                    self._reference = None
+                raise
             finally:
                 if settings is not PLAIN:
                     PLAIN.apply(reference)

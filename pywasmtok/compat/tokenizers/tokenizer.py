@@ -67,7 +67,10 @@ class Tokenizer:
     def from_str(json: str) -> Tokenizer:
         """From the text of a tokenizer.json."""
         reference = tokenizers.Tokenizer.from_str
-        data = json.encode(errors="replace") if isinstance(json, str) else b""
+        try:
+            data = json.encode()
+        except (AttributeError, UnicodeEncodeError):
+            data = b""
         return Tokenizer._of(*Engine.load(data, "str", lambda: reference(json)))
 
     @staticmethod
@@ -278,6 +281,7 @@ class Tokenizer:
 
     @encode_special_tokens.setter
     def encode_special_tokens(self, value: bool) -> None:
+        _blank().encode_special_tokens = value
         self._settings = self._settings._replace(names_are_text=value)
 
     def enable_truncation(self, max_length: int, **how: Any) -> None:
