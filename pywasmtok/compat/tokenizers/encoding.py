@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import tokenizers
 
+from ...errors import TokenizerError
+
 if TYPE_CHECKING:
     from ...tokenizer.encoding import Encoding as CoreEncoding
     from .engine import Engine, Settings
@@ -119,24 +121,39 @@ class Encoding:
             made = self._made = self._origin.complete(self._core.texts, self._place.length)
         return made
 
-    def _filler(self, name: str) -> Any:
-        padding = None if self._origin is None else self._origin.settings.padding
-        return None if padding is None else padding[name]
+    def _by_core(self, name: str, filler: Any, *, fast: bool = True) -> Any:
+        """What the core says of each id, with this setting or value for padding. The reference says
+        it where the core refuses, and with `fast=False` for encodings without offsets."""
+        core, origin = self._core, self._origin
+        if core is not None and origin is not None and (fast or not origin.fast):
+            if isinstance(filler, str):
+                padding = origin.settings.padding
+                filler = None if padding is None else padding[filler]
+            try:
+                return self._place.of(getattr(core, name), filler)
+            except TokenizerError:
+                pass
+        return getattr(self._full(), name)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether this is one text with at most one special token on each side."""
+        core, origin = self._core, self._origin
+        if core is None or origin is None or len(core.texts) > 1:
+            return False
+        return not origin.add_special_tokens or origin.engine.plain_ends() is not None
 
     @property
     def ids(self) -> list[int]:
-        core = self._core
-        return (
-            self._full().ids if core is None else self._place.of(core.ids, self._filler("pad_id"))
-        )
+        ids: list[int] = self._by_core("ids", "pad_id")
+        return ids
 
     @property
     def type_ids(self) -> list[int]:
-        core, origin = self._core, self._origin
-        # Where the reference keeps no offsets, its type ids of pairs differ.
-        if core is None or origin is None or (origin.fast and len(core.texts) > 1):
-            return self._full().type_ids
-        return self._place.of(core.type_ids, self._filler("pad_type_id"))
+        # Without offsets, the reference has other type ids for pairs.
+        is_single = self._core is not None and len(self._core.texts) == 1
+        type_ids: list[int] = self._by_core("type_ids", "pad_type_id", fast=is_single)
+        return type_ids
 
     @property
     def attention_mask(self) -> list[int]:
@@ -145,27 +162,23 @@ class Encoding:
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        core = self._core
-        if core is None:
+        if not self._is_plain:
             return self._full().special_tokens_mask
-        return self._place.of(core.special_tokens_mask, 1)
+        mask: list[int] = self._by_core("special_tokens_mask", 1)
+        return mask
 
     @property
     def tokens(self) -> list[str]:
-        core, origin = self._core, self._origin
-        # The reference leaves out most tokens where it leaves out offsets.
-        if core is None or origin is None or origin.fast:
-            return self._full().tokens
-        return self._place.of(core.tokens, self._filler("pad_token"))
+        # Without offsets, the reference leaves out the tokens of the text.
+        tokens: list[str] = self._by_core("tokens", "pad_token", fast=False)
+        return tokens
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
-        core, origin = self._core, self._origin
-        if core is None or origin is None:
-            return self._full().offsets
-        if origin.fast:
+        if self._core is not None and self._origin is not None and self._origin.fast:
             return [(0, 0)] * len(self)
-        return self._place.of(core.offsets, (0, 0))
+        offsets: list[tuple[int, int]] = self._by_core("offsets", (0, 0))
+        return offsets
 
     @property
     def overflowing(self) -> list[Encoding]:
@@ -176,8 +189,7 @@ class Encoding:
 
     @property
     def n_sequences(self) -> int:
-        core = self._core
-        return self._full().n_sequences if core is None else len(core.texts)
+        return 1 if self._is_plain else self._full().n_sequences
 
     word_ids = _read("word_ids")
     words = _read("words")

@@ -119,10 +119,16 @@ class Engine:
 
     def plain_ends(self) -> tuple[int, int] | None:
         """How many tokens the post-processor puts around a single text, where that is all it
-        does."""
+        does. None also for more than one on a side: chains of post-processors, which mark them as
+        tokens of the text now and then."""
         core = self.core()
         backend = None if core is None else core.core_backend
-        return None if backend is None else backend.plain_ends()
+        try:
+            ends = None if backend is None else backend.plain_ends()
+            return None if ends is None or max(ends) > 1 else ends
+        except TokenizerError:
+            # The core has ids for this file, and no details.
+            return None
 
     def data(self) -> bytes | LazyFile:
         """The file, or what the reference writes in its place after a change."""

@@ -379,7 +379,7 @@ def _cut(
 ) -> tuple[int, int] | None:
     """The range of ids that truncation cuts out. None: the reference has to do it, as for pairs,
     for bounds that leave no room between special tokens, and for chains of post-processors."""
-    if ends is None or max(ends) > 1:
+    if ends is None:
         return None
     before, behind = ends if origin.add_special_tokens else (0, 0)
     size = len(made)
