@@ -175,8 +175,13 @@ class Encoding:
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
-        if self._core is not None and self._origin is not None and self._origin.fast:
-            return [(0, 0)] * len(self)
+        if self._core is not None and self._origin is not None:
+            if self._origin.fast:
+                return [(0, 0)] * len(self)
+            truncation = self._origin.settings.truncation
+            if self._place.cut != (0, 0) and truncation and truncation["direction"] == "left":
+                # The reference trims the spaces of the first token that is left in its own way.
+                return self._full().offsets
         offsets: list[tuple[int, int]] = self._by_core("offsets", (0, 0))
         return offsets
 
@@ -189,7 +194,8 @@ class Encoding:
 
     @property
     def n_sequences(self) -> int:
-        return 1 if self._is_plain else self._full().n_sequences
+        is_whole = self._place.cut == (0, 0)
+        return 1 if is_whole and self._is_plain else self._full().n_sequences
 
     word_ids = _read("word_ids")
     words = _read("words")
