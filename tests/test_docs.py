@@ -88,6 +88,15 @@ def test_the_examples_for_users_of_tiktoken_run() -> None:
     ]
 
 
+def test_the_example_of_the_drop_in_for_tokenizers_runs() -> None:
+    assert run_examples_of("docs/compat-tokenizers.md") == [
+        "6 [1, 1, 1, 1, 0, 0]",
+        "[0, 1] True",
+        "1 <note>",
+        "True",
+    ]
+
+
 def run_examples_of(page: str) -> list[str]:
     example = "\n".join(fenced(page, "python"))
     run = subprocess.run(

@@ -1,1 +1,1 @@
-"""The shapes of other libraries, over this one."""
+"""The shapes of other libraries, over this one: change an import, keep the program."""

@@ -1,0 +1,194 @@
+"""One state of a tokenizer: the core and the reference over the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import tokenizers
+
+from ..._locks import ForkSafeLock
+from ...errors import TokenizerError
+from ...loading.factory import from_recipe
+from ...tokenizer.recipe import Options, Recipe
+
+if TYPE_CHECKING:
+    from ...loading.sources.lazy import LazyFile
+    from ...tokenizer.tokenizer import Tokenizer as CoreTokenizer
+
+__all__ = ["PLAIN", "Engine", "Settings"]
+
+T = TypeVar("T")
+
+_CORE_ALONE = Options("core", "core", build=None, preload=False)
+_ANY_LENGTH = b'{"any_length": true}'
+
+
+class Settings(NamedTuple):
+    """What a call depends on beside the file."""
+
+    truncation: dict[str, Any] | None = None
+    padding: dict[str, Any] | None = None
+    names_are_text: bool = False
+    """`encode_special_tokens`: the names of special tokens are text like any other."""
+
+    def apply(self, reference: tokenizers.Tokenizer) -> None:
+        reference.no_truncation()
+        reference.no_padding()
+        if self.truncation is not None:
+            reference.enable_truncation(**self.truncation)
+        if self.padding is not None:
+            reference.enable_padding(**self.padding)
+        reference.encode_special_tokens = self.names_are_text
+
+
+PLAIN = Settings()
+
+
+class Engine:
+    """A file and what serves it. It never changes once it has bytes: tokenizers that are copies of
+    each other share it, and an encoding that is completed later finds it as it was.
+    """
+
+    def __init__(
+        self, data: bytes | LazyFile | None, reference: tokenizers.Tokenizer | None, name: str
+    ) -> None:
+        """At least one of `data` and `reference`; the other is made of it when it is needed."""
+        self.name = name
+        self._data = data
+        self._reference = reference
+        self._lock = ForkSafeLock()
+        self._core: CoreTokenizer | None = None
+        self._core_tried = False
+        self._core_lock = ForkSafeLock()
+
+    @classmethod
+    def load(
+        cls,
+        data: bytes | LazyFile,
+        name: str,
+        by_reference: Callable[[], tokenizers.Tokenizer],
+    ) -> tuple[Engine, Settings]:
+        """The engine of a file, and the settings that the file states. `by_reference` reads the
+        same file and raises the errors that users of the library expect."""
+        engine = cls(data, None, name)
+        core = engine.core()
+        if core is not None and core.made_of[1] == b"":
+            return engine, PLAIN
+        # The core refuses the file, or the file has settings.
+        reference = by_reference()
+        settings = Settings(reference.truncation, reference.padding)
+        PLAIN.apply(reference)
+        engine._reference = reference
+        return engine, settings
+
+    def core(self) -> CoreTokenizer | None:
+        """The core's tokenizer without truncation and padding; None: the core refuses the file."""
+        if not self._core_tried:
+            with self._core_lock:
+                if not self._core_tried:
+                    self._core = self._load_core()
+                    self._core_tried = True
+        return self._core
+
+    def _load_core(self) -> CoreTokenizer | None:
+        try:
+            data = self.data()
+        except Exception:
+            # A component that is written in Python has no text.
+            return None
+        recipe = Recipe(data, self.name, _CORE_ALONE)
+        try:
+            core = from_recipe(recipe)
+            backend = core.core_backend
+            if core.format != "tokenizer.json" or backend is None:
+                return None
+            if backend.info["truncation"] is None and backend.info["padding"] is None:
+                return core
+            core.close()
+            return from_recipe(recipe._replace(load=_ANY_LENGTH))
+        except TokenizerError:
+            return None
+
+    @property
+    def reads_by_core(self) -> bool:
+        """Whether questions about the vocabulary go to the core: not where it would have to be
+        loaded and the reference is there."""
+        return self._core_tried or self._reference is None
+
+    def plain_ends(self) -> tuple[int, int] | None:
+        """How many tokens the post-processor puts around a single text, where that is all it
+        does. None also for more than one on a side: chains of post-processors, which mark them as
+        tokens of the text now and then."""
+        core = self.core()
+        backend = None if core is None else core.core_backend
+        try:
+            ends = None if backend is None else backend.plain_ends()
+            return None if ends is None or max(ends) > 1 else ends
+        except TokenizerError:
+            # The core has ids for this file, and no details.
+            return None
+
+    def data(self) -> bytes | LazyFile:
+        """The file, or what the reference writes in its place after a change."""
+        if self._data is None:
+            with self.reference() as reference:
+                if self._data is None:
+                    self._data = reference.to_str().encode()
+        return self._data
+
+    @contextmanager
+    def reference(self, settings: Settings = PLAIN) -> Iterator[tokenizers.Tokenizer]:
+        """The library's tokenizer with these settings, for one call at a time: settings belong to
+        its object."""
+        with self._lock:
+            reference = self._reference = self._reference or self._build()
+            try:
+                if settings is not PLAIN:
+                    settings.apply(reference)
+                yield reference
+            except BaseException as error:
+                if self._data is not None and not isinstance(error, Exception):
+                    # A panic of the library may leave anything half-done.
+                    self._reference = None
+                raise
+            finally:
+                if settings is not PLAIN:
+                    PLAIN.apply(reference)
+
+    def _build(self) -> tokenizers.Tokenizer:
+        if self._data is None:
+            raise AssertionError("an engine has a file or a reference")
+        reference = tokenizers.Tokenizer.from_buffer(bytes(self._data))
+        PLAIN.apply(reference)
+        return reference
+
+    def change(
+        self, change: Callable[[tokenizers.Tokenizer], T], *, adds_tokens: bool = False
+    ) -> tuple[Engine, T]:
+        """The engine after a change of the reference. This one keeps its file, so that encodings
+        and copies made before stay as they are."""
+        with self._lock:
+            reference = self._reference or self._build()
+            before = _added(reference) if adds_tokens else None
+            if self._data is not None:
+                self._reference = None
+            answer = change(reference)
+            if self._data is None or (adds_tokens and _added(reference) == before):
+                self._reference = reference
+                return self, answer
+        return Engine(None, reference, self.name), answer
+
+    def encode(
+        self, items: Sequence[Any], settings: Settings, *, fast: bool, **how: bool
+    ) -> list[tokenizers.Encoding]:
+        """What the reference makes of a batch."""
+        with self.reference(settings) as reference:
+            encode = reference.encode_batch_fast if fast else reference.encode_batch
+            return encode(items, **how)
+
+
+def _added(reference: tokenizers.Tokenizer) -> list[str]:
+    """The added tokens with all their flags."""
+    return [repr(item) for item in sorted(reference.get_added_tokens_decoder().items())]
