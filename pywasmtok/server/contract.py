@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ..tenants.errors import UnknownTokenizer
+
 if TYPE_CHECKING:
     from ..loading.sources.lazy import LazyFile
     from ..tenants.contract import FileInfo, TenantLike, Usage
@@ -171,17 +173,19 @@ class Listed:
 class Served:
     """A tokenizer for one request: what it was when the request came, also if it is swapped."""
 
-    __slots__ = ("_tokenizer", "digest", "info", "name", "tenant", "tokens")
+    __slots__ = ("_again", "_tokenizer", "digest", "info", "name", "tenant", "tokens")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917
         self,
         name: str,
         digest: str,
         tenant: TenantLike,
         tokenizer: Tokenizer | None,
         info: FileInfo,
+        again: Callable[[], Served] | None = None,
     ) -> None:
-        """`tokenizer`: None where it is not in memory."""
+        """`tokenizer`: None where it is not in memory. `again`: what the name means by now."""
+        self._again = again
         self.name = name
         self.digest = digest
         self.tenant = tenant
@@ -194,7 +198,15 @@ class Served:
     def tokenizer(self) -> Tokenizer:
         """May read the file first: for the call that `run` makes, not for the event loop."""
         if self._tokenizer is None:
-            self._tokenizer = self.tenant.tokenizer(self.digest)
+            try:
+                self._tokenizer = self.tenant.tokenizer(self.digest)
+            except UnknownTokenizer:
+                # Not in memory, swapped and removed since the request came.
+                now = None if self._again is None else self._again()
+                if now is None or now.digest == self.digest:
+                    raise
+                self.digest, self.info = now.digest, now.info
+                self._tokenizer = now.tokenizer
         return self._tokenizer
 
     @property

@@ -127,7 +127,12 @@ class Service:
                 return self.find(caller, name)
             meant = found[caller.tenant, name] = called, tenant, record.info
         called, tenant, info = meant
-        return Served(called, info.digest, tenant, tenant.live(info.digest), info)
+        again = partial(self._find_again, caller, name)
+        return Served(called, info.digest, tenant, tenant.live(info.digest), info, again)
+
+    def _find_again(self, caller: Caller, name: str | None) -> Served:
+        self.has_news()
+        return self.find(caller, name)
 
     def has_news(self) -> bool:
         """Whether another process has changed the records since this one last read them. Called

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,6 +166,19 @@ def test_a_swap_is_never_seen_half_done(service: Service) -> None:
         for thread in threads:
             thread.join()
     assert (problems, answers) == ([], {(1, 2), (2, 1)})
+
+
+def test_a_file_that_was_swapped_and_removed_before_it_was_read(service: Service) -> None:
+    old, new = words("a", "b"), words("b", "a")
+    upload(service, "acme", old, "model")
+    tenant: Any = service.tenant("acme")
+    tenant.evict()
+    served = service.find(ACME, "model")
+    assert not served.is_live
+    upload(service, "acme", new, "model")
+    service.store.remove_tokenizer("acme", digest_of(old, {}))
+    assert served.tokenizer.encode("a b").ids == [2, 1]
+    assert served.digest == digest_of(new, {})
 
 
 def test_what_has_no_name_makes_room(service: Service) -> None:
