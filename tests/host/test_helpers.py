@@ -439,7 +439,7 @@ def test_ctrl_c_ends_all_parts(call: str) -> None:
 
 @needs_signals
 def test_exceptions_of_signal_handlers_at_any_moment() -> None:
-    """Whatever they hit, the helpers work on, and nobody counts as busy for ever."""
+    """Wherever they come, helper threads go on working, and no job stays open."""
     assert (
         run(
             SETUP
