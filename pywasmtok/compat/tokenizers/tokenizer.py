@@ -164,6 +164,9 @@ class Tokenizer:
         # Where names are text, the core also finds tokens inside of them; the reference does not.
         if core is None or settings.names_are_text:
             return None
+        # Rare, and refused for single texts: the reference knows best when.
+        if settings.truncation is not None and settings.truncation["strategy"] == "only_second":
+            return None
         try:
             made = encode(core)
         except TokenizerError:
