@@ -451,9 +451,12 @@ def test_a_deadline_of_the_tenant_is_not_taken_for_that_of_the_loop() -> None:
 def test_a_pace_rises_at_once_and_sinks_slowly() -> None:
     cost_model = CostModel()
     assert cost_model.expected(100) is None
-    for _ in range(4):
+    for _ in range(3):
         cost_model.saw(488, 0.001)
-    assert cost_model.proven
+    assert not cost_model.is_quick(488, 1.0)
+    cost_model.saw(488, 0.001)
+    assert cost_model.is_quick(488, 0.0011)
+    assert not cost_model.is_quick(488, 0.0009)
     assert cost_model.expected(488) == pytest.approx(0.001)
     cost_model.saw(488, 0.1)
     assert cost_model.expected(488) == pytest.approx(0.1)

@@ -28,16 +28,20 @@ class Counter:
         self.name = name
         self._about = about
         self._labels = labels
-        self.values: dict[Labels, float] = {}
+        self.values: dict[Labels, list[float]] = {}
 
     def add(self, labels: Labels, value: float = 1) -> None:
-        self.values[labels] = self.values.get(labels, 0) + value
+        self.numbers(labels)[0] += value
+
+    def numbers(self, labels: Labels) -> list[float]:
+        """The number of these labels, alone in a list: it can be kept, and added to."""
+        return self.values.setdefault(labels, [0.0])
 
     def collect(self) -> Iterator[Metric]:
         from prometheus_client.core import CounterMetricFamily
 
         family = CounterMetricFamily(self.name, self._about, labels=self._labels)
-        for labels, value in tuple(self.values.items()):
+        for labels, (value,) in tuple(self.values.items()):
             family.add_metric(labels, value)
         yield family
 
@@ -54,9 +58,16 @@ class Histogram:
         self.values: dict[Labels, list[float]] = {}
 
     def add(self, labels: Labels, value: float) -> None:
+        self.add_to(self.numbers(labels), value)
+
+    def numbers(self, labels: Labels) -> list[float]:
+        """The numbers of these labels, for `add_to`."""
         numbers = self.values.get(labels)
         if numbers is None:
             numbers = self.values[labels] = [0.0] * (len(self._buckets) + 2)
+        return numbers
+
+    def add_to(self, numbers: list[float], value: float) -> None:
         numbers[0] += value
         numbers[1 + bisect_left(self._buckets, value)] += 1
 

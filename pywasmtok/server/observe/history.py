@@ -43,16 +43,20 @@ class History:
         self._steps: deque[_Step] = deque(maxlen=STEPS)
 
     def add(self, seconds: float, status: int, received: int) -> None:
-        number = int(self._clock() / STEP)
-        if not self._steps or self._steps[-1].number != number:
-            self._steps.append(_Step(number))
-        step = self._steps[-1]
+        self.add_to(int(self._clock() / STEP), bisect_left(_BOUNDS, seconds), status, received)
+
+    def add_to(self, number: int, bucket: int, status: int, received: int) -> None:
+        """To the step of this number."""
+        step = self._steps[-1] if self._steps else None
+        if step is None or step.number != number:
+            step = _Step(number)
+            self._steps.append(step)
         step.requests += 1
         step.received += received
-        step.refused += status in (429, 503)
-        step.failed += status >= 500 and status != 503
-        index = bisect_left(_BOUNDS, seconds)
-        step.buckets[index] = step.buckets.get(index, 0) + 1
+        if status >= 429:
+            step.refused += status in (429, 503)
+            step.failed += status >= 500 and status != 503
+        step.buckets[bucket] = step.buckets.get(bucket, 0) + 1
 
     def plain(self) -> dict[str, Any]:
         """Lists of equal length, the oldest step first; `null` where nothing was asked."""
@@ -82,7 +86,8 @@ class Histories:
         self._of: OrderedDict[str, History] = OrderedDict()
 
     def add(self, tenant: str | None, seconds: float, status: int, received: int) -> None:
-        self.all.add(seconds, status, received)
+        number, bucket = int(self._clock() / STEP), bisect_left(_BOUNDS, seconds)
+        self.all.add_to(number, bucket, status, received)
         if tenant is None or not self._most:
             return
         history = self._of.get(tenant)
@@ -92,7 +97,7 @@ class Histories:
                 self._of.popitem(last=False)
         else:
             self._of.move_to_end(tenant)
-        history.add(seconds, status, received)
+        history.add_to(number, bucket, status, received)
 
     def of(self, tenant: str) -> History:
         return self._of.get(tenant) or History(self._clock)

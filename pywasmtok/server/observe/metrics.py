@@ -44,6 +44,9 @@ _OPERATIONS: Final = frozenset(
 # How old the numbers of another worker may be.
 _WRITE_SECONDS: Final = 1.0
 
+# Of kinds of requests, whose numbers are kept at hand.
+_MOST_NUMBERS: Final = 4096
+
 
 class ServerMetrics:
     """One a service. Counting is for the event loop; scraping may be done anywhere."""
@@ -59,6 +62,7 @@ class ServerMetrics:
         self._labels: dict[str, str] = {}
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self.histories = Histories(config.tenants)
+        self._numbers: dict[tuple[str, str, int, str | None], tuple[list[float], ...]] = {}
 
         name = "pywasmtok_server_"
         self._requests = Counter(
@@ -110,16 +114,35 @@ class ServerMetrics:
         """`route` is a class of routes, one of a fixed list."""
         if not self.enabled:
             return
-        dialect = dialect if dialect in _DIALECTS else "none"
-        self._requests.add((route, dialect, _class_of(status)))
-        self._seconds.add((route,), seconds)
-        self._received.add((route,), received)
-        self._sent.add((route,), sent)
+        key = route, dialect, status, tenant
+        numbers = self._numbers.get(key)
+        if numbers is None:
+            if len(self._numbers) >= _MOST_NUMBERS:
+                self._numbers.clear()
+            numbers = self._numbers[key] = self._numbers_of(*key)
+        requests, durations, received_bytes, sent_bytes, of_tenant = numbers
+        requests[0] += 1
+        self._seconds.add_to(durations, seconds)
+        received_bytes[0] += received
+        sent_bytes[0] += sent
+        of_tenant[0] += 1
         if error is not None:
             self._refusals.add((error,))
-        if tenant is not None:
-            self._tenant_requests.add((self.label(tenant), _class_of(status)))
         self.histories.add(tenant, seconds, status, received)
+
+    def _numbers_of(
+        self, route: str, dialect: str, status: int, tenant: str | None
+    ) -> tuple[list[float], ...]:
+        """What a request adds to, looked up once for all requests that are alike."""
+        dialect = dialect if dialect in _DIALECTS else "none"
+        kind = _class_of(status)
+        return (
+            self._requests.numbers((route, dialect, kind)),
+            self._seconds.numbers((route,)),
+            self._received.numbers((route,)),
+            self._sent.numbers((route,)),
+            [0.0] if tenant is None else self._tenant_requests.numbers((self.label(tenant), kind)),
+        )
 
     def call(
         self,

@@ -38,9 +38,9 @@ class CostModel:
         self.calls = 0
         self.per_byte = 0.0
 
-    @property
-    def proven(self) -> bool:
-        return self.calls >= _PROVEN_CALLS
+    def is_quick(self, cost: int, seconds: float) -> bool:
+        """Whether a call is proven to take so many seconds at most."""
+        return self.calls >= _PROVEN_CALLS and self.per_byte * (cost + _FIXED) <= seconds
 
     @property
     def is_long(self) -> bool:

@@ -53,11 +53,7 @@ class Permission:
         self._slow: OrderedDict[str, _Slow] = OrderedDict()
 
     def given(self, tenant: str, cost: int, cost_model: CostModel) -> bool:
-        if (
-            cost > MOST_BYTES
-            or not cost_model.proven
-            or (cost_model.expected(cost) or 0) > MOST_SECONDS
-        ):
+        if cost > MOST_BYTES or not cost_model.is_quick(cost, MOST_SECONDS):
             return False
         slow = self._slow.get(tenant)
         return slow is None or slow.until <= time.monotonic()
