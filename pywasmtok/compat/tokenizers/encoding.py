@@ -230,4 +230,10 @@ class Encoding:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Encoding.of_reference, (self._full(),)
+        return _restored, (self._full().__getstate__(),)
+
+
+def _restored(state: bytes) -> Encoding:
+    made = tokenizers.Encoding()
+    made.__setstate__(state)
+    return Encoding.of_reference(made)
