@@ -1,10 +1,11 @@
 """The public tests of `tokenizers` and `tiktoken`, against the libraries and against the drop-ins.
 
-    PYWASMTOK_ASSETS=... python -m tools.verify.public_suites WORK [--record docs/records/DATE-public-suites]
+    python -m tools.verify.public_suites WORK --record docs/records/DATE-public-suites
 
 WORK keeps the source distributions, a virtual environment and the outcome of each run: a second
 start goes on where the first one ended. Delete `WORK/runs` to run the tests again. None of the
-tests is changed; `suites/exchanged.py` exchanges the import.
+tests is changed; `suites/exchanged.py` exchanges the import. PYWASMTOK_ASSETS names the folder with
+real tokenizer files.
 """
 
 from __future__ import annotations
@@ -27,16 +28,10 @@ from .suites.reasons import reason_of
 ROOT = Path(__file__).resolve().parents[2]
 SIDES = ("library", "drop-in")
 PACKAGES = (
-    "pytest",
-    "hypothesis",
-    "pytest-asyncio",
-    "numpy",
-    "tqdm",
-    "huggingface_hub",
-    "maturin",
-    "setuptools",
+    *("pytest", "pytest-asyncio", "hypothesis", "numpy", "tqdm", "huggingface_hub"),
+    # To unpack a source distribution, pip asks for what would build it.
+    *("maturin", "setuptools", "setuptools-rust", "wheel"),
 )
-PACKAGES += ("setuptools-rust", "wheel")
 
 
 class Suite(NamedTuple):
@@ -66,8 +61,8 @@ def prepare(work: Path) -> Path:
     if not done.exists():
         subprocess.run([sys.executable, "-m", "venv", work / "venv"], check=True)
         pinned = [f"{suite.library}=={suite.version}" for suite in SUITES]
-        install = [python, "-m", "pip", "install", "-q", *PACKAGES, *pinned, str(ROOT)]
-        subprocess.run(install, check=True)
+        install: list[object] = [python, "-m", "pip", "install", "-q", *PACKAGES, *pinned, ROOT]
+        subprocess.run([str(part) for part in install], check=True)
         done.touch()
     return python
 

@@ -34,7 +34,7 @@ def exchange() -> None:
     mixed = types.ModuleType("tokenizers")
     mixed.__dict__.update(tokenizers.__dict__)
     mixed.__dict__.update({name: getattr(drop_in, name) for name in drop_in.__all__})
-    tokenizers.decoders.DecodeStream = drop_in.DecodeStream  # type: ignore[misc]
+    vars(tokenizers.decoders)["DecodeStream"] = drop_in.DecodeStream
     for name in [name for name in sys.modules if name.startswith("tokenizers.implementations")]:
         del sys.modules[name]
     sys.modules["tokenizers"] = mixed
@@ -50,7 +50,7 @@ def exchange() -> None:
 def answer_hub() -> None:
     import huggingface_hub
 
-    huggingface_hub.hf_hub_download = _download
+    vars(huggingface_hub)["hf_hub_download"] = _download
 
 
 def _download(repo_id: str, filename: str, **how: Any) -> str:
