@@ -51,9 +51,14 @@ class Place(NamedTuple):
     """To which overflowing parts are padded, too."""
 
     def of(self, values: list[T], filler: T) -> list[T]:
+        if self == _WHOLE:
+            return values[:]
         start, end = self.cut
         kept = values[:start] + values[end:]
         return [filler] * self.left + kept + [filler] * self.right
+
+
+_WHOLE = Place()
 
 
 def _read(name: str) -> property:
