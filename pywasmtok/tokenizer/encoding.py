@@ -147,6 +147,9 @@ class Encoding(FlatIds, Sequence[int]):
         if self._ends() is None:
             return self._detail().type_ids
         made: list[int] = self._source.plain_type_ids(len(self), self._special)  # type: ignore[attr-defined]
+        if made and made[0] and not self._special:
+            # Chains of post-processors give other type ids where they add no tokens.
+            return self._detail().type_ids
         return made
 
     @property

@@ -120,12 +120,15 @@ class Engine:
     def plain_ends(self) -> tuple[int, int] | None:
         """How many tokens the post-processor puts around a single text, where that is all it
         does. None also for more than one on a side: chains of post-processors, which mark them as
-        tokens of the text now and then."""
+        tokens of the text now and then; and for type ids other than 0, which chains take for those
+        of a second text."""
         core = self.core()
         backend = None if core is None else core.core_backend
         try:
             ends = None if backend is None else backend.plain_ends()
-            return None if ends is None or max(ends) > 1 else ends
+            if backend is None or ends is None or max(ends) > 1:
+                return None
+            return None if any(backend.plain_type_ids(sum(ends) + 1, True)) else ends
         except TokenizerError:
             # The core has ids for this file, and no details.
             return None
