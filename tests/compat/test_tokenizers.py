@@ -433,3 +433,23 @@ def test_texts_of_objects(twins: Twins) -> None:
     twins.both(str)
     encoding = pickle.loads(pickle.dumps(twins.ours.encode("a b c d e")))
     compare(encoding, twins.theirs.encode("a b c d e"))
+
+
+def test_several_post_processors_make_a_second_sequence(twins: Twins) -> None:
+    template = processors.TemplateProcessing("x:0 $A:0", "$A $B", [("x", 3)])
+    for tokenizer in twins:
+        tokenizer.post_processor = processors.Sequence([template, processors.ByteLevel()])
+    for text in ("", "a b"):
+        twins.same("encode", text)
+    assert twins.ours.encode("a b").n_sequences == 2
+
+
+def test_type_ids_of_several_post_processors(twins: Twins) -> None:
+    template = processors.TemplateProcessing("x:0 $A:1", "$A $B", [("x", 3)])
+    for tokenizer in twins:
+        tokenizer.post_processor = processors.Sequence([template, processors.ByteLevel()])
+    for special in (True, False):
+        twins.same("encode", "a b", add_special_tokens=special)
+    for tokenizer in twins:
+        tokenizer.enable_truncation(3, direction="left")
+    twins.same("encode", "a b c d e")

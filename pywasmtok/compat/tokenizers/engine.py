@@ -133,6 +133,13 @@ class Engine:
             # The core has ids for this file, and no details.
             return None
 
+    def is_chain(self) -> bool:
+        """Whether there are several post-processors. Of a single text, the library then makes a
+        second sequence in some cases."""
+        core = self.core()
+        backend = None if core is None else core.core_backend
+        return backend is None or len(backend.info["post_processors"] or ()) > 1
+
     def data(self) -> bytes | LazyFile:
         """The file, or what the reference writes in its place after a change."""
         if self._data is None:
