@@ -131,19 +131,42 @@ class CoreBackend(Backend):
         data = self._core.encode_ids_with(threads, text, *wanted)
         return Encoding(data, self, text, pair, *wanted)
 
+    @cached_property
+    def never_pads(self) -> bool:
+        """Whether every id is of the text, or of the post-processor."""
+        return self.info["padding"] is None
+
     def plain_ends(self) -> tuple[int, int] | None:
         """How many tokens the post-processor puts before and behind a single text, where it does
-        nothing else and all type ids are 0."""
-        return self._plain_ends
+        nothing else. None: the masks are in the details alone."""
+        return None if self._sample is None else self._sample.ends
+
+    def plain_type_ids(self, size: int, add_special_tokens: bool) -> list[int]:
+        """The type ids of a single text with so many ids, where there are `plain_ends`."""
+        assert self._sample is not None
+        (before, behind), types = self._sample
+        of_text = types[before : before + 1]
+        if not add_special_tokens:
+            return of_text * size
+        return types[:before] + of_text * (size - before - behind) + types[len(types) - behind :]
 
     @cached_property
-    def _plain_ends(self) -> tuple[int, int] | None:
+    def _sample(self) -> _Sample | None:
         frame = self.info["frame"]
-        if frame is None or self.info["padding"] or self.info["truncation"]:
+        if frame is None or not self.never_pads or self.info["truncation"]:
             return None
         before, behind = len(frame["prefix"]), len(frame["suffix"])
-        sample = self.details("a", None, True, False).type_ids
-        return None if any(sample) or len(sample) <= before + behind else (before, behind)
+        try:
+            found = self.details("a", None, True, False)
+        except Unsupported:
+            # The model has no token for this text.
+            return None
+        types, size = found.type_ids, len(found.type_ids) - before - behind
+        mask = [1] * before + [0] * size + [1] * behind
+        # Chains of post-processors mark some of their tokens as tokens of the text.
+        if size <= 0 or len({*types[before : before + size]}) > 1:
+            return None
+        return _Sample((before, behind), types) if found.special_tokens_mask == mask else None
 
     def details(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
@@ -175,7 +198,7 @@ class CoreBackend(Backend):
     ) -> Encoding:
         policy = policy_of(special, self.added_names)
         texts = [text] if pair is None else [text, pair]
-        source = _Guarded(self._core, texts, policy.document(is_pair=pair is not None))
+        source = _Guarded(self, texts, policy.document(is_pair=pair is not None))
         return Encoding(source.ids(add_special_tokens), source, text, pair, add_special_tokens)
 
     def encode_batch_guarded(
@@ -188,7 +211,7 @@ class CoreBackend(Backend):
             return super().encode_batch_guarded(texts, add_special_tokens, special)
         document = policy.document()
         data, bounds = self._core.encode_with(singles, document, add_special_tokens, is_batch=True)
-        sources: list[DetailSource] = [_Guarded(self._core, [text], document) for text in singles]
+        sources: list[DetailSource] = [_Guarded(self, [text], document) for text in singles]
         return EncodingBatch(data, bounds, sources, singles, add_special_tokens)
 
     def encode_segments(
@@ -196,7 +219,7 @@ class CoreBackend(Backend):
     ) -> Encoding:
         also = control_ids(control, self.added_names)
         texts = [text for text, _ in segments]
-        source = _Guarded(self._core, texts, segments_document(segments, also))
+        source = _Guarded(self, texts, segments_document(segments, also))
         data = source.ids(add_special_tokens)
         return Encoding(data, source, "".join(texts), None, add_special_tokens)
 
@@ -294,10 +317,17 @@ class CoreBackend(Backend):
         self._core.close()
 
 
+class _Sample(NamedTuple):
+    """What the post-processor does to one text."""
+
+    ends: tuple[int, int]
+    type_ids: list[int]
+
+
 class _Guarded(NamedTuple):
     """The source of an encoding under a policy: texts that make one encoding together."""
 
-    core: CoreTokenizer
+    backend: CoreBackend
     texts: list[str]
     document: bytes
 
@@ -305,13 +335,18 @@ class _Guarded(NamedTuple):
     def name(self) -> str:
         return CoreBackend.name
 
+    @property
+    def never_pads(self) -> bool:
+        return self.backend.never_pads
+
     def ids(self, add_special_tokens: bool) -> bytes:
-        return self.core.encode_with(self.texts, self.document, add_special_tokens)[0]
+        return self.backend.core.encode_with(self.texts, self.document, add_special_tokens)[0]
 
     def details(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
     ) -> Details:
-        return _details(self.core.encode_with_full(self.texts, self.document, add_special_tokens))
+        full = self.backend.core.encode_with_full(self.texts, self.document, add_special_tokens)
+        return _details(full)
 
 
 def _details(full: FullEncoding) -> Details:

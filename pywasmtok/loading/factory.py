@@ -30,10 +30,12 @@ from ..tokenizer.special.tokens import is_control
 from ..tokenizer.tokenizer import Tokenizer
 from .choice import choose_decoder, choose_encoder
 from .conversion import Conversion
+from .lengths import Stated, restated
 from .sources import MOCK, Request, Source, SourceLike, is_url, read_file, read_source
 
 if TYPE_CHECKING:
     from .._host import Snapshots
+    from .sources.lazy import LazyFile
     from .templates import TemplateLike
 
 __all__ = [
@@ -72,6 +74,8 @@ def create_tokenizer(
     model_map: Mapping[str, str] | SourceLike | None = None,
     limits: Limits | None = None,
     snapshots: Snapshots = None,
+    truncation: Stated = None,
+    padding: Stated = None,
     revision: str | None = None,
     token: str | bool | None = None,
     cache_dir: SourceLike | None = None,
@@ -108,6 +112,12 @@ def create_tokenizer(
                   tokens, and add_bos_token and add_eos_token; "tokens": added tokens alone
     model_map     names of models and what they stand for, before the built-in table; also the path
                   of a TOML file
+    truncation    for tokenizer.json, which may state that texts are cut. None: what it states.
+                  False: nothing is cut. A mapping sets it, with the names of `enable_truncation`
+                  of `tokenizers`: {"max_length": 512}; also stride, strategy, direction
+    padding       the same, with the names of `enable_padding`: {"pad_id": 0, "length": 512}; also
+                  pad_type_id, pad_token, pad_to_multiple_of, direction. Without a length, a batch
+                  is padded to its longest text
     limits        bounds on what a file and each call may ask for (docs/limits.md)
     snapshots     where what was loaded is kept for later loads: a SnapshotStore; False: nowhere.
                   None: the user's (docs/cache.md)
@@ -132,6 +142,8 @@ def create_tokenizer(
         token,
         cache_dir,
         offline,
+        truncation,
+        padding,
     ).checked()
     if source == MOCK:
         mock = Recipe(b"", MOCK, options._replace(encoder="mock", decoder="mock"))
@@ -169,11 +181,20 @@ def create_tokenizer_from_file(
     apply_config: bool | str = False,
     limits: Limits | None = None,
     snapshots: Snapshots = None,
+    truncation: Stated = None,
+    padding: Stated = None,
 ) -> Tokenizer:
     """Like `create_tokenizer`, for exactly this file: no folder, no scheme, no name."""
     options = _options(encoder, decoder, build, preload, threads, snapshots)
     request = Request(
-        pattern, special_tokens, encoding, gguf_compat, apply_config, limits=limits
+        pattern,
+        special_tokens,
+        encoding,
+        gguf_compat,
+        apply_config,
+        limits=limits,
+        truncation=truncation,
+        padding=padding,
     ).checked()
     with _time_of(limits):
         return from_source(read_file(path, request), request, options)
@@ -235,9 +256,24 @@ def _known_build(build: str | None) -> str | None:
 
 
 def from_source(source: Source, request: Request, options: Options) -> Tokenizer:
-    load = source.options(request)
-    recipe = Recipe(source.data, source.name, options, load, source.sidecars)
+    load, data = source.options(request), source.data
+    if request.restates:
+        data = _restated(data, load, request, source.name)
+    recipe = Recipe(data, source.name, options, load, source.sidecars)
     return from_recipe(recipe._replace(limits=_of_calls(request.limits)))
+
+
+def _restated(data: bytes | LazyFile, load: bytes, request: Request, name: str) -> bytes | LazyFile:
+    if _format_of(bytes(data), load) == TOKENIZER_JSON:
+        return restated(data, request.truncation, request.padding) or data
+    if request.truncation or isinstance(request.padding, Mapping):
+        raise Unsupported(
+            "truncation= and padding= are set in a tokenizer.json; this file has no place for them",
+            feature="format:truncation",
+            source=name,
+            hint="tok.truncate(text, n) cuts texts of any tokenizer",
+        )
+    return data
 
 
 def _of_calls(limits: Limits | None) -> Limits | None:

@@ -144,7 +144,13 @@ class Encoding(FlatIds, Sequence[int]):
 
     @property
     def type_ids(self) -> list[int]:
-        return [0] * len(self) if self._ends() is not None else self._detail().type_ids
+        if self._ends() is None:
+            return self._detail().type_ids
+        made: list[int] = self._source.plain_type_ids(len(self), self._special)  # type: ignore[attr-defined]
+        if made and made[0] and not self._special:
+            # Chains of post-processors give other type ids where they add no tokens.
+            return self._detail().type_ids
+        return made
 
     @property
     def special_tokens_mask(self) -> list[int]:
@@ -158,11 +164,13 @@ class Encoding(FlatIds, Sequence[int]):
     @property
     def attention_mask(self) -> list[int]:
         """0 for padding, else 1."""
-        return [1] * len(self) if self._ends() is not None else self._detail().attention_mask
+        if self._details is None and getattr(self._source, "never_pads", False):
+            return [1] * len(self)
+        return self._detail().attention_mask
 
     def _ends(self) -> tuple[int, int] | None:
         """How many tokens stand before and behind the text, where that is all there is to know of
-        the masks: one text, no padding, no type ids. None: the details say."""
+        the masks: one text, no padding. None: the details say."""
         find = getattr(self._source, "plain_ends", None)
         if self._details is not None or self._pair is not None or find is None:
             return None

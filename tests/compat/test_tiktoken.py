@@ -142,6 +142,24 @@ def test_decoding(both: tuple[Any, Any]) -> None:
     assert mine.decode(np.array(good)) == theirs.decode(np.array(good))
 
 
+def test_bytes_that_are_no_text(both: tuple[Any, Any]) -> None:
+    theirs, mine = both
+    dice = random.Random(theirs.name)
+    parts = [
+        b" \xec\x8b\xa4\xed",
+        b"hello ",
+        "é🌶".encode(),
+        b"\xff",
+        b"  ",
+        b"\n",
+        b"a",
+        b"\xf0\x9f",
+    ]
+    for _ in range(COUNT):
+        some = b"".join(dice.choices(parts, k=dice.randrange(6)))
+        assert mine._encode_bytes(some) == theirs._encode_bytes(some), some
+
+
 def test_single_tokens(both: tuple[Any, Any]) -> None:
     theirs, mine = both
     dice = random.Random(theirs.name)

@@ -21,10 +21,10 @@ import small
 import tokenizers
 from assets import Asset, needs_assets
 from hub_server import serving
-from tokenizers import models, normalizers, processors
+from tokenizers import decoders, models, normalizers, processors
 
 import pywasmtok
-from pywasmtok.compat.tokenizers import AddedToken, Encoding, Tokenizer
+from pywasmtok.compat.tokenizers import AddedToken, DecodeStream, Encoding, Tokenizer
 
 from .twins import TEXTS, Twins, batch, compare, outcome, paddings, set_up, texts, truncations
 
@@ -412,3 +412,44 @@ def test_a_repository_of_the_hub(twins: Twins, tmp_path: Path) -> None:
         )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == str(twins.theirs.encode("ab c").ids)
+
+
+def test_a_stream_of_the_library(twins: Twins) -> None:
+    for skip in (True, False):
+        ours, theirs = DecodeStream([], skip), decoders.DecodeStream([], skip)
+        ids = twins.theirs.encode("naïve café 🌶️ abc").ids
+        for number in ids[:4]:
+            assert ours.step(twins.ours, number) == theirs.step(twins.theirs, number)
+        copies = [(copy.copy(ours), copy.copy(theirs)), (copy.deepcopy(ours), theirs)]
+        for mine, other in copies:
+            assert mine.step(twins.ours, ids[4:]) == other.step(twins.theirs, ids[4:])
+        assert ours.step(twins.theirs, ids[4:]) is not None
+
+
+def test_texts_of_objects(twins: Twins) -> None:
+    for tokenizer in twins:
+        tokenizer.enable_truncation(3)
+    twins.both(repr)
+    twins.both(str)
+    encoding = pickle.loads(pickle.dumps(twins.ours.encode("a b c d e")))
+    compare(encoding, twins.theirs.encode("a b c d e"))
+
+
+def test_several_post_processors_make_a_second_sequence(twins: Twins) -> None:
+    template = processors.TemplateProcessing("x:0 $A:0", "$A $B", [("x", 3)])
+    for tokenizer in twins:
+        tokenizer.post_processor = processors.Sequence([template, processors.ByteLevel()])
+    for text in ("", "a b"):
+        twins.same("encode", text)
+    assert twins.ours.encode("a b").n_sequences == 2
+
+
+def test_type_ids_of_several_post_processors(twins: Twins) -> None:
+    template = processors.TemplateProcessing("x:0 $A:1", "$A $B", [("x", 3)])
+    for tokenizer in twins:
+        tokenizer.post_processor = processors.Sequence([template, processors.ByteLevel()])
+    for special in (True, False):
+        twins.same("encode", "a b", add_special_tokens=special)
+    for tokenizer in twins:
+        tokenizer.enable_truncation(3, direction="left")
+    twins.same("encode", "a b c d e")

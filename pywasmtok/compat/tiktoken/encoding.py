@@ -159,6 +159,14 @@ class Encoding:
         stable, completions = self._unstable.complete(ids[after:], tail)
         return ids[:after] + stable, completions
 
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        """The ids of bytes that need not be UTF-8. Private in tiktoken, too; programs use it."""
+        try:
+            return self.encode_ordinary(text.decode())
+        except UnicodeDecodeError as error:
+            start, behind = text[: error.start].decode(), text[error.start :]
+        return self._unstable.with_bytes(self.encode_ordinary(start), start, behind)
+
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token, special or not; `KeyError` if there is none."""
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes

@@ -73,6 +73,14 @@ class Unstable:
             found.add((*self._merged(before.encode()), *self._merged(last.encode())))
         return ids[:first], list(map(list, sorted(found)))
 
+    def with_bytes(self, ids: list[int], text: str, behind: bytes) -> list[int]:
+        """The ids of a text with these bytes behind it, which are no UTF-8. The last piece and the
+        bytes are one piece."""
+        first = self._first_unstable(ids, text)
+        end = b"".join(map(self._token.__getitem__, ids[first:])) + behind
+        rank = self._ranks.get(end)
+        return ids[:first] + (self._merged(end) if rank is None else [rank])
+
     def _first_unstable(self, ids: list[int], text: str) -> int:
         """The first id of the last piece. White space before white space is unstable, too: more of
         it may join them."""

@@ -51,9 +51,14 @@ class Place(NamedTuple):
     """To which overflowing parts are padded, too."""
 
     def of(self, values: list[T], filler: T) -> list[T]:
+        if self == _WHOLE:
+            return values[:]
         start, end = self.cut
         kept = values[:start] + values[end:]
         return [filler] * self.left + kept + [filler] * self.right
+
+
+_WHOLE = Place()
 
 
 def _read(name: str) -> property:
@@ -194,7 +199,8 @@ class Encoding:
 
     @property
     def n_sequences(self) -> int:
-        is_whole = self._place.cut == (0, 0)
+        origin = self._origin
+        is_whole = self._place.cut == (0, 0) and origin is not None and not origin.engine.is_chain()
         return 1 if is_whole and self._is_plain else self._full().n_sequences
 
     word_ids = _read("word_ids")
@@ -230,4 +236,10 @@ class Encoding:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Encoding.of_reference, (self._full(),)
+        return _restored, (self._full().__getstate__(),)
+
+
+def _restored(state: bytes) -> Encoding:
+    made = tokenizers.Encoding()
+    made.__setstate__(state)
+    return Encoding.of_reference(made)

@@ -120,15 +120,25 @@ class Engine:
     def plain_ends(self) -> tuple[int, int] | None:
         """How many tokens the post-processor puts around a single text, where that is all it
         does. None also for more than one on a side: chains of post-processors, which mark them as
-        tokens of the text now and then."""
+        tokens of the text now and then; and for type ids other than 0, which chains take for those
+        of a second text."""
         core = self.core()
         backend = None if core is None else core.core_backend
         try:
             ends = None if backend is None else backend.plain_ends()
-            return None if ends is None or max(ends) > 1 else ends
+            if backend is None or ends is None or max(ends) > 1:
+                return None
+            return None if any(backend.plain_type_ids(sum(ends) + 1, True)) else ends
         except TokenizerError:
             # The core has ids for this file, and no details.
             return None
+
+    def is_chain(self) -> bool:
+        """Whether there are several post-processors. Of a single text, the library then makes a
+        second sequence in some cases."""
+        core = self.core()
+        backend = None if core is None else core.core_backend
+        return backend is None or len(backend.info["post_processors"] or ()) > 1
 
     def data(self) -> bytes | LazyFile:
         """The file, or what the reference writes in its place after a change."""

@@ -362,7 +362,12 @@ class Tokenizer:
         return _restored, (bytes(self._engine.data()), self._engine.name, settings)
 
     def __repr__(self) -> str:
-        return f"<Tokenizer {self._engine.name} as in tokenizers>"
+        with self._engine.reference(self._settings) as reference:
+            return repr(reference)
+
+    def __str__(self) -> str:
+        with self._engine.reference(self._settings) as reference:
+            return str(reference)
 
 
 def _restored(data: bytes, name: str, settings: Settings) -> Tokenizer:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ...errors import InvalidArgument
 from ...tokenizer.limits import Limits
 from ...tokenizer.recipe import NO_SIDECARS, Sidecars
+from ..lengths import Stated, check_lengths
 from .lazy import LazyFile
 from .templates import TemplatePlace
 
@@ -34,6 +35,8 @@ class Request(NamedTuple):
     token: str | bool | None = None
     cache_dir: SourceLike | None = None
     offline: bool | None = None
+    truncation: Stated = None
+    padding: Stated = None
 
     def checked(self) -> Request:
         """Raises for values that can be told to be wrong before anything is read."""
@@ -52,7 +55,14 @@ class Request(NamedTuple):
             if not (value is None or isinstance(value, str)):
                 raise InvalidArgument(f"{name} must be str, not {type(value).__name__}")
         _check_special_tokens(self.special_tokens)
+        check_lengths(self.truncation, self.padding)
         return self
+
+    @property
+    def restates(self) -> bool:
+        """Whether the file gets another truncation or padding. Where both are switched off, a load
+        option does the same."""
+        return self.truncation is not self.padding or self.truncation not in (None, False)
 
     @property
     def bounds(self) -> Limits:
@@ -116,6 +126,8 @@ class Source(NamedTuple):
         # Limits on calls do not concern the file: they must not give its snapshot another key.
         if request.limits is not None and request.limits.for_core() != Limits().for_core():
             options["limits"] = request.limits.for_core()
+        if request.truncation is False and request.padding is False:
+            options["any_length"] = True
         if request.apply_config or self.needs_config:
             from .transformers_rules import config_for_core
 

@@ -1,0 +1,1 @@
+"""Parts of the command that runs the public tests of other libraries."""
