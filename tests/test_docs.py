@@ -97,6 +97,16 @@ def test_the_example_of_the_drop_in_for_tokenizers_runs() -> None:
     ]
 
 
+def test_the_example_of_the_drop_in_for_transformers_runs() -> None:
+    pytest.importorskip("transformers")
+    assert run_examples_of("docs/compat-transformers.md") == [
+        "Backend(name='core', reason=None)",
+        "ndarray 0",
+        "core",
+        "core Hello, world!",
+    ]
+
+
 def run_examples_of(page: str) -> list[str]:
     example = "\n".join(fenced(page, "python"))
     run = subprocess.run(

@@ -61,6 +61,7 @@ class Engine:
         self._lock = ForkSafeLock()
         self._core: CoreTokenizer | None = None
         self._core_tried = False
+        self._refusal = ""
         self._core_lock = ForkSafeLock()
 
     @classmethod
@@ -92,30 +93,43 @@ class Engine:
                     self._core_tried = True
         return self._core
 
+    @property
+    def refusal(self) -> str | None:
+        """Why the core does not serve the file; None: it does."""
+        return None if self.core() is not None else self._refusal
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the reference is all there is, so that changes inside of it count."""
+        return self._data is None
+
     def _load_core(self) -> CoreTokenizer | None:
         try:
             data = self.data()
-        except Exception:
+        except Exception as error:
             # A component that is written in Python has no text.
+            self._refusal = str(error)
             return None
         recipe = Recipe(data, self.name, _CORE_ALONE)
         try:
             core = from_recipe(recipe)
             backend = core.core_backend
             if core.format != "tokenizer.json" or backend is None:
+                self._refusal = f"the file is {core.format}, not tokenizer.json"
                 return None
             if backend.info["truncation"] is None and backend.info["padding"] is None:
                 return core
             core.close()
             return from_recipe(recipe._replace(load=_ANY_LENGTH))
-        except TokenizerError:
+        except TokenizerError as error:
+            self._refusal = str(error)
             return None
 
     @property
     def reads_by_core(self) -> bool:
-        """Whether questions about the vocabulary go to the core: not where it would have to be
-        loaded and the reference is there."""
-        return self._core_tried or self._reference is None
+        """Whether questions about the vocabulary go to the core. The reference has shorter ways to
+        answer them, but is not loaded for them."""
+        return self._reference is None
 
     def plain_ends(self) -> tuple[int, int] | None:
         """How many tokens the post-processor puts around a single text, where that is all it

@@ -26,13 +26,14 @@ __all__ = ["Tokenizer"]
 
 
 def _component(name: str) -> property:
-    """A part of the pipeline. What is read is a copy, except for the model, which is large.
-    Assigning one changes the tokenizer."""
+    """A part of the pipeline. What is read is a copy once the core may have read the file, except
+    for the model, which is large. Assigning one changes the tokenizer."""
 
     def read(self: Tokenizer) -> Any:
-        with self._engine.reference() as reference:
+        engine = self._engine
+        with engine.reference() as reference:
             component = getattr(reference, name)
-        return component if name == "model" else deepcopy(component)
+        return component if name == "model" or engine.is_open else deepcopy(component)
 
     def assign(self: Tokenizer, component: Any) -> None:
         self._engine, _ = self._engine.change(lambda reference: setattr(reference, name, component))
@@ -56,6 +57,16 @@ class Tokenizer:
         self = cls.__new__(cls)
         self._engine, self._settings = engine, settings
         return self
+
+    @classmethod
+    def of_reference(cls, reference: tokenizers.Tokenizer, name: str) -> Self:
+        """From a tokenizer of the library, which becomes a part of this one. The core is loaded
+        when it is first needed; until then, changes inside of the given one count."""
+        settings = Settings(
+            reference.truncation, reference.padding, reference.encode_special_tokens
+        )
+        PLAIN.apply(reference)
+        return cls._of(Engine(None, reference, name), settings)
 
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
@@ -99,6 +110,11 @@ class Tokenizer:
         """The pywasmtok tokenizer that encodes, for what `tokenizers` does not have: streams,
         counting, bounds. It neither truncates nor pads. None: the reference encodes."""
         return self._engine.core()
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the reference encodes and not the core; None: the core does."""
+        return self._engine.refusal
 
     # Encoding
 

@@ -1,1 +1,1 @@
-"""Parts of the command that runs the public tests of other libraries."""
+"""Test suites of other projects, run over this one. The repository has none of their files."""
