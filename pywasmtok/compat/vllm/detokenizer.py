@@ -11,7 +11,7 @@ from typing import Any
 
 from vllm.v1.engine import detokenizer as _module
 
-from ...errors import InvalidArgument
+from ...errors import InvalidArgument, InvalidToken
 from ..tokenizers import Tokenizer as Inner
 
 __all__ = ["StreamDetokenizer", "hook", "unhook"]
@@ -38,7 +38,7 @@ class StreamDetokenizer(_Original):  # type: ignore[misc]
     def _protected_step(self, next_token_id: int) -> str | None:
         try:
             text: str = self._stream.step(next_token_id)
-        except InvalidArgument:
+        except (InvalidArgument, InvalidToken):
             # As vLLM has it: a wrong id has no text.
             _module.logger.exception("Encountered invalid token id: %r", next_token_id)
             return None

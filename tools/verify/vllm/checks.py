@@ -26,7 +26,8 @@ FAMILIES = (
     "bert-base-cased",
 )  # fmt: skip
 TEXTS = ("", "Hello world", "naïve café 🌶️ 中文 \U0001f468‍👩 test", " leading\n\n\ttrailing  ",
-         "def f(x):\n    return x ** 2  # <|eot_id|> </s> <bos> <|im_end|>", "ab " * 300)  # fmt: skip
+         "def f(x):\n    return x ** 2  # <|eot_id|> </s> <bos> <|im_end|>",
+         "ab " * 300)  # fmt: skip
 CHAT = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "What is 2+2? 🌶️"},
@@ -181,7 +182,9 @@ def main(assets: str, record: str, *families: str) -> int:
             ours = get_tokenizer(folder, tokenizer_mode=chosen.tokenizer_mode)
             theirs = get_tokenizer(folder, tokenizer_mode="hf")
             on = isinstance(ours._tokenizer, Tokenizer)
-            differ = [n for n, call in CALLS.items() if outcome(call, ours) != outcome(call, theirs)]
+            differ = [
+                n for n, call in CALLS.items() if outcome(call, ours) != outcome(call, theirs)
+            ]
             pool = maybe_make_thread_pool(copy.copy(ours), 2)
             if pool.encode(TEXTS[2]) != theirs.encode(TEXTS[2]):
                 differ.append("thread pool")
