@@ -71,7 +71,7 @@ def request(prompt: list[int], **params: Any) -> Any:
 
 
 def generate(tokenizer: Any, prompt: list[int], ids: list[int], **params: Any) -> list[Any]:
-    """What a client of vLLM sees: the text at each step, the stop, and the ids that are kept."""
+    """What a client of vLLM gets: the text, the stop, and the ids that are kept."""
     from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
     one = IncrementalDetokenizer.from_new_request(tokenizer, request(prompt, **params))
@@ -83,7 +83,7 @@ def generate(tokenizer: Any, prompt: list[int], ids: list[int], **params: Any) -
         seen.append(one.get_next_output_text(last, True))
         if stop is not None:
             break
-    return [seen, stop, one.output_token_ids]
+    return ["".join(seen), stop, one.output_token_ids]
 
 
 def streams(ours: Any, theirs: Any) -> dict[str, Any]:
@@ -111,9 +111,7 @@ def streams(ours: Any, theirs: Any) -> dict[str, Any]:
     inside = {}
     for cut in range(1, len(ids)):
         if theirs.decode(ids[:cut]).endswith("\ufffd"):
-            inside[str(cut)] = [
-                "".join(generate(t, ids[:cut], ids[cut:])[0]) for t in (ours, theirs)
-            ]
+            inside[str(cut)] = [generate(t, ids[:cut], ids[cut:])[0] for t in (ours, theirs)]
     answer: dict[str, Any] = {"same": same, "differ": differ, "prompt ends inside": inside}
     return answer if first is None else {**answer, "first difference": first}
 
