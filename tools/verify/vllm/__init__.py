@@ -1,0 +1,1 @@
+"""The plugin for vLLM against the released package, without a GPU."""
