@@ -131,6 +131,11 @@ class Engine:
         answer them, but is not loaded for them."""
         return self._reference is None
 
+    @property
+    def loaded(self) -> tokenizers.Tokenizer | None:
+        """The reference if it is there, for questions that no setting changes."""
+        return self._reference
+
     def plain_ends(self) -> tuple[int, int] | None:
         """How many tokens the post-processor puts around a single text, where that is all it
         does. None also for more than one on a side: chains of post-processors, which mark them as

@@ -246,6 +246,10 @@ class Tokenizer:
         return answer
 
     def id_to_token(self, id: int) -> str | None:
+        reference = self._engine.loaded
+        if reference is not None:
+            # At once: transformers asks for each id of a text.
+            return reference.id_to_token(id)
         in_range = isinstance(id, int) and 0 <= id <= MAX_ID
         answer: str | None = self._ask("id_to_token", id, by_core=None if in_range else False)
         return answer
