@@ -1,4 +1,4 @@
-"""The command `pywasmtok`: encode, decode, chat, inspect, convert, cache, serve, bench, doctor."""
+"""The command `pywasmtok`: encode, decode, chat, serve, bench and the others."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..loading.info import TokenizerInfo, get_tokenizer_info
 from ..loading.writers import FORMATS, convert_tokenizer
 from ..tokenizer.encoding import Encoding
 from ..tokenizer.special.tokens import ROLES
+from . import lengths
 from .common import (
     DEMO,
     about_source,
@@ -108,6 +109,14 @@ def _parser() -> argparse.ArgumentParser:
     decode.add_argument("--keep-special", action="store_true", help="keep special tokens")
     decode.add_argument("--unknown-id", choices=("skip", "error", "replace"))
     backend_options(decode)
+
+    counted = _command(commands, "count", lengths.count, "how many ids files have")
+    lengths.count_options(counted)
+    backend_options(counted)
+
+    cut = _command(commands, "truncate", lengths.truncate, "the part of a text that has N ids")
+    lengths.truncate_options(cut)
+    backend_options(cut)
 
     inspect = _command(commands, "inspect", _inspect, "what a tokenizer file holds")
     inspect.add_argument("source", nargs="?", default=DEMO, help=f"default: {DEMO}")

@@ -206,3 +206,39 @@ def test_a_reader_that_leaves_early(file: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "b''"
+
+
+def test_count_has_a_line_for_each_file_and_the_total(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.write_text("Hello, world!")
+    second.write_text("Привет, 世界!\n" * 100, encoding="utf-8")
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    counts = [tok.count(path.read_text(encoding="utf-8")) for path in (first, second)]
+    done = run("count", str(first), str(second))
+    assert done.stderr == b""
+    assert done.stdout.decode().split() == [
+        *(str(counts[0]), str(first), str(counts[1]), str(second)),
+        *(str(sum(counts)), "total"),
+    ]
+    assert answer("count", stdin=first.read_bytes()) == {
+        "files": [{"file": "-", "tokens": counts[0]}],
+        "total": counts[0],
+    }
+    assert run("count", stdin=first.read_bytes()).stdout.split() == [b"%d" % counts[0], b"-"]
+    assert run("count", str(tmp_path / "none")).stderr.startswith(b"pywasmtok: source_not_found")
+
+
+def test_truncate_prints_what_is_kept(tmp_path: Path) -> None:
+    text = "Hello, world! Привет, 世界!"
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    kept = tok.truncate(text, 5)
+    assert 0 < len(kept.text) < len(text)
+    assert run("truncate", "5", stdin=text.encode()).stdout.decode() == kept.text
+    path = tmp_path / "text.txt"
+    path.write_text(text, encoding="utf-8")
+    end = tok.truncate(text, 5, "left")
+    assert answer("truncate", "5", "--side", "left", "-f", str(path)) == {
+        "text": end.text,
+        "tokens": len(end.encoding),
+    }
+    assert run("truncate", "-1", stdin=b"a").returncode != 0
