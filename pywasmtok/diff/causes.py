@@ -66,8 +66,12 @@ class Causes:
             return "unknown: a definition is missing"
         ours, theirs = self._definitions
         for token in sorted({*a.pieces} ^ {*b.pieces}):
-            if (token in ours.added) != (token in theirs.added) and token in text:
-                return f"added token, only in {'A' if token in ours.added else 'B'}"
+            if token not in text or not (token in ours.added or token in theirs.added):
+                continue
+            if token in ours.added and token in theirs.added:
+                # Such as a SentencePiece model, which reads names of control tokens as text.
+                return "added token"
+            return f"added token, only in {'A' if token in ours.added else 'B'}"
         for cause, pair in self._steps:
             if _made(pair[0], text) != _made(pair[1], text):
                 return cause

@@ -48,6 +48,8 @@ def _base() -> dict[str, Any]:
     for pair in ("1 2", "12 3", "123 4", "x y", "y z"):
         vocab[pair.replace(" ", "")] = len(vocab)
         merges.append(pair)
+    # No merge makes this one.
+    vocab["qq"] = len(vocab)
     return document
 
 
@@ -82,7 +84,12 @@ def _decoder(document: dict[str, Any]) -> None:
 
 def _no_entry(document: dict[str, Any]) -> None:
     document["model"]["merges"].remove("y z")
-    del document["model"]["vocab"]["yz"]
+    vocab = document["model"]["vocab"]
+    vocab["zz"] = vocab.pop("yz")
+
+
+def _settings(document: dict[str, Any]) -> None:
+    document["model"]["ignore_merges"] = True
 
 
 def _other_ids(document: dict[str, Any]) -> None:
@@ -99,6 +106,7 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
     "bos": (_no_bos, "post-processing", ""),
     "decoder": (_decoder, "decode", ""),
     "entry": (_no_entry, "vocabulary entry, only in A", "yz"),
+    "settings": (_settings, "model settings", "qq"),
     "ids": (_other_ids, "token ids", "a"),
 }
 
@@ -216,6 +224,17 @@ def test_two_formats_of_one_tokenizer_are_the_same(tmp_path: Path) -> None:
         paths.append(str(path))
     found = diff(*paths, budget=1500)
     assert found.same
+
+
+@needs_assets
+def test_a_name_that_one_format_reads_as_text_is_an_added_token(tmp_path: Path) -> None:
+    paths = []
+    for name in ("tokenizer.json", "tokenizer.model"):
+        path = tmp_path / name
+        path.write_bytes(lzma.decompress((ROOT / "mistral-v1" / f"{name}.xz").read_bytes()))
+        paths.append(str(path))
+    groups = {group.cause: group for group in diff(*paths, budget=500).groups}
+    assert "<s>" in [example.text for example in groups["added token"].examples]
 
 
 def test_changes_are_real() -> None:
