@@ -28,6 +28,7 @@ from .common import (
     read_input,
     source_options,
 )
+from .diff import add_diff
 
 __all__ = ["main"]
 
@@ -131,6 +132,8 @@ def _parser() -> argparse.ArgumentParser:
         help="the format; default: that of the ending of OUT, else json",
     )
     source_options(convert)
+
+    add_diff(_command, commands)
 
     cache = _command(commands, "cache", _cache, "what is kept for later processes")
     cache.add_argument(

@@ -1,0 +1,115 @@
+"""One of the two tokenizers of a comparison, whichever library serves it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ..errors import BackendUnavailable, LoadError, TokenizerError
+from ..loading.conversion import convert
+from ..loading.factory import create_tokenizer
+
+if TYPE_CHECKING:
+    from ..tokenizer.tokenizer import Tokenizer
+
+__all__ = ["Outcome", "Side", "open_side"]
+
+
+class Outcome(NamedTuple):
+    """What one side makes of a text."""
+
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    error: str | None = None
+    """The kind of the error, where the text has no ids."""
+
+
+class Side(Protocol):
+    @property
+    def name(self) -> str: ...
+    def encode(self, text: str, add_special_tokens: bool) -> Outcome: ...
+    def decode(self, ids: tuple[int, ...], skip_special_tokens: bool) -> str: ...
+    def document(self) -> dict[str, Any] | None:
+        """The definition as a tokenizer.json; None: it cannot be had."""
+
+    def close(self) -> None: ...
+
+
+def open_side(source: str, options: Mapping[str, Any]) -> Side:
+    """`transformers:PATH` and `hf:PATH` name the library that serves; without them, the core."""
+    library, _, path = source.partition(":")
+    if library == "transformers" and path:
+        return _Transformers(path)
+    if library == "hf" and path:
+        return Ours(source, create_tokenizer(path, encoder="hf", decoder="hf", **options))
+    return Ours(source, create_tokenizer(source, decoder="core", **options))
+
+
+class Ours:
+    def __init__(self, name: str, tokenizer: Tokenizer) -> None:
+        self.name = name
+        self._tokenizer = tokenizer
+
+    def encode(self, text: str, add_special_tokens: bool) -> Outcome:
+        try:
+            encoding = self._tokenizer.encode(text, None, add_special_tokens)
+            return Outcome(tuple(encoding.ids), tuple(encoding.tokens))
+        except TokenizerError as error:
+            return Outcome((), (), error.kind)
+
+    def decode(self, ids: tuple[int, ...], skip_special_tokens: bool) -> str:
+        try:
+            return self._tokenizer.decode(ids, skip_special_tokens)
+        except TokenizerError as error:
+            return f"error: {error.kind}"
+
+    def document(self) -> dict[str, Any] | None:
+        try:
+            data, load = self._tokenizer.made_of
+            document: dict[str, Any] = json.loads(convert(data, load, self.name).document)
+        except TokenizerError:
+            return None
+        return document
+
+    def close(self) -> None:
+        self._tokenizer.close()
+
+
+class _Transformers:
+    def __init__(self, path: str) -> None:
+        self.name = f"transformers:{path}"
+        try:
+            from transformers import AutoTokenizer, PreTrainedTokenizerFast
+        except ImportError as error:
+            raise BackendUnavailable(
+                "the package transformers is not installed", hint="pip install transformers"
+            ) from error
+        self._tokenizer: Any
+        fast: Any = PreTrainedTokenizerFast
+        try:
+            if os.path.isfile(path):
+                self._tokenizer = fast(tokenizer_file=path)
+            else:
+                self._tokenizer = AutoTokenizer.from_pretrained(path)
+        # Whatever it raises for a file that it cannot read.
+        except Exception as error:
+            raise LoadError(f"transformers: {error}", source=path) from error
+
+    def encode(self, text: str, add_special_tokens: bool) -> Outcome:
+        ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        return Outcome(tuple(ids), tuple(map(str, self._tokenizer.convert_ids_to_tokens(ids))))
+
+    def decode(self, ids: tuple[int, ...], skip_special_tokens: bool) -> str:
+        text: str = self._tokenizer.decode(
+            list(ids), skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=False
+        )
+        return text
+
+    def document(self) -> dict[str, Any] | None:
+        backend = getattr(self._tokenizer, "backend_tokenizer", None)
+        return None if backend is None else json.loads(backend.to_str())
+
+    def close(self) -> None:
+        """It holds memory alone."""
