@@ -18,16 +18,12 @@ class Inside(Inner):
     """The reference, which is there, answers questions about one token: they are shorter than a
     call into the core, and log probabilities ask many."""
 
-    def id_to_token(self, id: int) -> str | None:
-        reference = self._engine._reference
-        return super().id_to_token(id) if reference is None else reference.id_to_token(id)
-
     def token_to_id(self, token: str) -> int | None:
-        reference = self._engine._reference
+        reference = self._engine.loaded
         return super().token_to_id(token) if reference is None else reference.token_to_id(token)
 
     def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
-        reference = self._engine._reference
+        reference = self._engine.loaded
         if reference is None or len(ids) != 1:
             return super().decode(ids, skip_special_tokens)
         return reference.decode(ids, skip_special_tokens)
@@ -35,7 +31,7 @@ class Inside(Inner):
     @property
     def decoder(self) -> Any:
         """Not a copy: vLLM reads it for each token that it detokenizes without a stream."""
-        reference = self._engine._reference
+        reference = self._engine.loaded
         return Inner.decoder.fget(self) if reference is None else reference.decoder  # type: ignore[misc]
 
     @decoder.setter
