@@ -30,6 +30,7 @@ from .requests.body_budget import LARGE, Bodies
 from .requests.endpoint import CALL, Call
 from .requests.head import Head
 from .requests.record import Exchange, route_class
+from .requests.request_id import HEADER, request_id
 from .requests.responses import failure, refusal
 from .scheduling.executor import watch
 
@@ -234,6 +235,7 @@ class App:
                 sent=exchange.sent,
                 caller=caller,
                 client=exchange.client,
+                request_id=exchange.request_id,
                 trace=exchange.trace,
                 error=exchange.error,
             )
@@ -243,6 +245,7 @@ def _begin(app: App, scope: Scope, method: str) -> Exchange:
     client = scope.get("client")
     exchange = Exchange(method, client=client[0] if client else None, bodies=app.state.bodies)
     head = Head(scope["headers"])
+    exchange.request_id = request_id(head.get(HEADER))
     exchange.trace = trace.read(head.get(b"traceparent"))
     scope["app"] = app
     scope.setdefault("state", {}).update(exchange=exchange, head=head)
@@ -269,9 +272,11 @@ class _Sender:
         if kind in ("http.response.start", "websocket.http.response.start"):
             self.begun = True
             self._exchange.status = message["status"]
+            message = self._with_id(message)
         elif kind == "websocket.accept":
             self.begun = True
             self._exchange.status = 101
+            message = self._with_id(message)
         elif kind == "websocket.send":
             self._exchange.sent += len(message.get("bytes") or message.get("text") or b"")
         else:
@@ -280,6 +285,10 @@ class _Sender:
             if len(body) > LARGE:
                 message = await self._sent_in_parts(message, body)
         await self._send(message)
+
+    def _with_id(self, message: Message) -> Message:
+        line = HEADER, self._exchange.request_id.encode("ascii")
+        return {**message, "headers": [*message.get("headers", ()), line]}
 
     async def _sent_in_parts(self, message: Message, body: bytes) -> Message:
         """Sends all parts of the body but the last one; returns the message with that."""

@@ -31,10 +31,12 @@ def check_tenant(name: str) -> str:
 
 
 def check_alias(name: str) -> str:
-    if _ALIAS.fullmatch(name) is None or is_digest(name):
+    # Proxies resolve `a/../b` and join `a//b`: the same path would be two names.
+    has_gap = any(part in ("", ".", "..") for part in name.split("/"))
+    if _ALIAS.fullmatch(name) is None or is_digest(name) or has_gap:
         raise InvalidArgument(
             f"{name[:80]!r} is no name of a tokenizer",
             hint="Up to 128 of letters, digits, '.', '_', ':', '/' and '-', the first a letter or "
-            "a digit, and no SHA-256",
+            "a digit; no part between two '/' is empty, '.' or '..'; and no SHA-256",
         )
     return name

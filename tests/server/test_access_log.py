@@ -34,7 +34,14 @@ def lines_of(*entries: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_line_says_who_what_and_how_long() -> None:
     trace = Trace("a" * 32, "b" * 16, 1)
     (line,) = lines_of(
-        {"caller": CALLER, "client": "127.0.0.1", "trace": trace, "received": 5, "sent": 7}
+        {
+            "caller": CALLER,
+            "client": "127.0.0.1",
+            "trace": trace,
+            "received": 5,
+            "sent": 7,
+            "request_id": "r-1",
+        }
     )
     assert line.pop("time").endswith("Z")
     assert line == {
@@ -49,6 +56,7 @@ def test_a_line_says_who_what_and_how_long() -> None:
         "admin": False,
         "key": "k-1",
         "client": "127.0.0.1",
+        "request": "r-1",
         "trace": "a" * 32,
         "error": None,
     }

@@ -31,7 +31,8 @@ from pywasmtok.server.service import Service
 from .live import Connection, service_of, serving
 
 HOME = Path(__file__).parents[2] / "conformance" / "http"
-DATE = re.compile(rb"date: [^\r]*\r\n")
+OF_ITS_OWN = re.compile(rb"date: [^\r]*\r\n|x-request-id: [0-9a-f]{12}-[0-9a-f]+\r\n")
+"""What no two answers have alike."""
 BOUNDS = Bounds(header_bytes=4 << 10, header_seconds=5.0, body_seconds=5.0)
 
 
@@ -67,6 +68,7 @@ class Both:
 
         def write(**named: Any) -> None:
             assert named.pop("seconds") >= 0
+            assert named.pop("request_id")
             self.logged.append(named)
 
         def seen(*given: Any) -> bytes | Call:
@@ -82,7 +84,7 @@ class Both:
         app.at_once.answer = seen
 
     def ask(self, port: int, pieces: list[bytes]) -> tuple[bytes, Any, Any]:
-        """All that is sent back until the server closes, without the time."""
+        """All that is sent back until the server closes, without time and name of the request."""
         self.counted.clear()
         self.logged.clear()
         with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
@@ -93,7 +95,7 @@ class Both:
                 except OSError:
                     break
             answers = _until_closed(connection)
-        return DATE.sub(b"", answers), list(self.counted), list(self.logged)
+        return OF_ITS_OWN.sub(b"", answers), list(self.counted), list(self.logged)
 
     def agree(self, *pieces: bytes) -> tuple[bytes, int]:
         """The answers, and how many of them were given by the protocol."""

@@ -13,7 +13,9 @@ from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
 from pywasmtok.server.app import App, create_app
+from pywasmtok.server.config import Bounds, Config, Streams
 from pywasmtok.server.http import websocket as sockets
+from pywasmtok.server.http.websocket import PatientSockets
 
 from .live import Connection, service_of, serving
 
@@ -50,12 +52,15 @@ def frame(message: Any) -> bytes:
     return Frame(Opcode.TEXT, data).serialize(mask=True)
 
 
+HANDSHAKE = (
+    f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+).encode()
+
+
 def opened(port: int) -> Connection:
     connection = Connection(port)
-    connection.send(
-        f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-    )
+    connection.send(HANDSHAKE)
     status, _ = connection.answer()
     assert status == 101
     return connection
@@ -116,6 +121,77 @@ def test_who_floods_and_leaves_leaves_nothing(app: App) -> None:
         with connect(f"ws://127.0.0.1:{port}{PATH}") as socket:
             socket.send(json.dumps({"stream": "none"}))
             assert "error" in json.loads(socket.recv(60))
+
+
+class Slow:
+    """The waits of sockets for their next frame, and how many bytes were ever left to send."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.waits: list[float] = []
+        self.unsent = 0
+        wait, ping = PatientSockets._seconds_to_wait, PatientSockets.handle_ping
+
+        def seconds_to_wait(protocol: PatientSockets) -> float:
+            self.waits.append(wait(protocol))
+            return self.waits[-1]
+
+        def handle_ping(protocol: PatientSockets) -> None:
+            ping(protocol)
+            self.unsent = max(self.unsent, protocol.transport.get_write_buffer_size())
+
+        patch.setattr(PatientSockets, "_seconds_to_wait", seconds_to_wait)
+        patch.setattr(PatientSockets, "handle_ping", handle_ping)
+
+
+def test_a_client_that_takes_no_pongs_is_disconnected(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(monkeypatch)
+    config = Config(
+        bounds=Bounds(header_seconds=0.5), streams=Streams(messages_per_second=1_000_000_000)
+    )
+    pings = Frame(Opcode.PING, b"x" * 125).serialize(mask=True) * 1000
+    with serving(app, config) as port, opened(port) as connection:
+        sent = 0
+        while connection.send(pings):
+            sent += len(pings)
+            assert sent < 100_000_000
+    assert 0 < slow.unsent < 1_000_000
+
+
+@pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG, Opcode.CONT])
+def test_frames_that_the_application_does_not_see_have_the_rate_of_messages(
+    app: App, monkeypatch: pytest.MonkeyPatch, opcode: Opcode
+) -> None:
+    slow = Slow(monkeypatch)
+    flood = Frame(opcode, b"", fin=opcode is not Opcode.CONT).serialize(mask=True) * 150
+    last = frame({"stream": "none"})
+    if opcode is Opcode.CONT:
+        # Parts of one message.
+        begin = Frame(Opcode.TEXT, b'{"stream":', fin=False).serialize(mask=True)
+        flood = begin + flood
+        last = Frame(Opcode.CONT, b'"none"}').serialize(mask=True)
+    with (
+        serving(app, Config(streams=Streams(messages_per_second=100))) as port,
+        connect(f"ws://127.0.0.1:{port}{PATH}") as socket,
+    ):
+        socket.socket.sendall(flood)
+        socket.socket.sendall(last)
+        assert "error" in json.loads(socket.recv(60))
+    assert max(slow.waits) > 0
+
+
+def test_a_socket_that_is_refused_or_accepted_is_no_line_of_uvicorn(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    with serving(app) as port:
+        with opened(port):
+            pass
+        with Connection(port) as connection:
+            connection.send(HANDSHAKE.replace(b"small/stream", b"secret-name/stream"))
+            assert connection.answer()[0] == 404
+    assert "stream" not in caplog.text
 
 
 def head(operation: str, body: bytes) -> bytes:

@@ -52,7 +52,10 @@ def test_names_of_tenants_are_bounded(store: Store, name: str) -> None:
         store.put_tenant(tenant(name))
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a b", "a" * 129, "ä", "a\n", "0" * 64])
+GAPS = ["a/../b", "a/..", "a/./b", "a/", "a//b"]
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a b", "a" * 129, "ä", "a\n", "0" * 64, *GAPS])
 def test_names_of_tokenizers_are_bounded(store: Store, name: str) -> None:
     with pytest.raises(InvalidArgument):
         put(store, PUBLIC, b"x", name)

@@ -228,6 +228,8 @@ def test_a_state_of_somebody_else_is_refused(service: FakeService) -> None:
         (old, LOCAL, "it"),
         (state[:-1], LOCAL, "it"),
         (state + "A" * 2000, LOCAL, "it"),
+        (state + "=" * (-len(state) % 4 or 4), LOCAL, "it"),
+        (state.replace("-", "+").replace("_", "/") + "=", LOCAL, "it"),
         ("", LOCAL, "it"),
         ("é", LOCAL, "it"),
         (base64.urlsafe_b64encode(b"\x90" * 64).decode(), LOCAL, "it"),

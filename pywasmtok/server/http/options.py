@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..workers.worker_kind import WorkerKind
     from .protocol import BoundedHttp
 
-__all__ = ["protocol", "uvicorn_options"]
+__all__ = ["protocol", "sockets", "uvicorn_options"]
 
 
 def protocol(bounds: Bounds, kind: WorkerKind | None = None) -> type[BoundedHttp]:
@@ -23,11 +23,19 @@ def protocol(bounds: Bounds, kind: WorkerKind | None = None) -> type[BoundedHttp
     return type("HandoverHttp", (HandoverHttp,), {"bounds": bounds, "kind": kind})
 
 
+def sockets(config: Config) -> type[PatientSockets]:
+    bounds = {
+        "write_seconds": config.bounds.header_seconds,
+        "frames_per_second": config.streams.messages_per_second,
+    }
+    return type("PatientSockets", (PatientSockets,), bounds)
+
+
 def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str, Any]:
     listen = config.listen
     return {
         "http": protocol(config.bounds, kind),
-        "ws": PatientSockets,
+        "ws": sockets(config),
         # Somewhat more than a message may have: up to here the refusal says why.
         "ws_max_size": 2 * config.streams.message_bytes,
         "ws_max_queue": 8,

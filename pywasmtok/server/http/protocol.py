@@ -148,6 +148,7 @@ class BoundedHttp(HttpToolsProtocol):
             size = sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > self.bounds.header_bytes:
                 raise self._refuse(431, f"the head has more than {self.bounds.header_bytes} bytes")
+        self._check_head()
         if len(self.pipeline) >= _PIPELINED:
             raise self._refuse(400, f"more than {_PIPELINED} requests wait on one connection")
         self._in_head = False
@@ -155,6 +156,20 @@ class BoundedHttp(HttpToolsProtocol):
         if self._head_timer is not None:
             self._stop("_head_timer")
         self.begin_request()
+
+    def _check_head(self) -> None:
+        """What a proxy in front could read in another way than the server."""
+        version = self.parser.get_http_version()
+        if version not in ("1.1", "1.0"):
+            raise self._refuse(400, "this is not HTTP/1.1")
+        names = [name for name, _ in self.headers]
+        hosts = names.count(b"host")
+        if hosts != 1 and (hosts > 1 or version == "1.1"):
+            raise self._refuse(400, f"one Host header is needed, and there are {hosts}")
+        if b"transfer-encoding" in names:
+            codings = [value for name, value in self.headers if name == b"transfer-encoding"]
+            if [coding.lower() for coding in codings] != [b"chunked"]:
+                raise self._refuse(400, "a body may be chunked, and have no other coding")
 
     def begin_request(self) -> None:
         """The head is complete and valid."""

@@ -1,7 +1,8 @@
 """One line of JSON a request: its route, tenant, status and duration.
 
 No line holds a text, a path, a header or a name that a caller chose: so a caller can inject
-nothing, and no text leaks. A tenant is an id there, the same as in the metrics; so is its key.
+nothing, and no text leaks. The one exception is the name of the request, `X-Request-ID`, of which
+few characters are kept. A tenant is an id there, the same as in the metrics; so is its key.
 
 A thread of its own formats and writes the lines: a pipe without a reader would block the event
 loop. Lines that it cannot write are counted and dropped. The server's end waits a bounded time.
@@ -53,6 +54,7 @@ class _Line(msgspec.Struct):
     admin: bool
     key: str | None
     client: str | None
+    request: str | None
     trace: str | None
     error: str | None
 
@@ -83,6 +85,7 @@ class AccessLog:
         sent: int = 0,
         caller: Caller | None = None,
         client: str | None = None,
+        request_id: str | None = None,
         trace: Trace | None = None,
         error: str | None = None,
     ) -> None:
@@ -93,7 +96,7 @@ class AccessLog:
         self._waiting.append(
             (
                 *(time.time(), method, route, dialect, status, seconds, received, sent),
-                *(caller, client, trace, error),
+                *(caller, client, request_id, trace, error),
             )
         )
         if not self._filled.is_set():
@@ -138,7 +141,7 @@ class AccessLog:
 
     def _line(self, entry: tuple[Any, ...]) -> _Line:
         at, method, route, dialect, status, seconds, received, sent, *rest = entry
-        caller, client, trace, error = rest
+        caller, client, request_id, trace, error = rest
         whole, milliseconds = divmod(int(at * 1000), 1000)
         return _Line(
             f"{_second(whole)}.{milliseconds:03}Z",
@@ -153,6 +156,7 @@ class AccessLog:
             caller is not None and caller.admin,
             None if caller is None else caller.key_id,
             _address(client),
+            request_id,
             None if trace is None else trace.trace_id,
             error,
         )

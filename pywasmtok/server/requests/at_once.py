@@ -22,6 +22,7 @@ from ..scheduling.executor import NotNowError
 from .endpoint import Begun, Call, Endpoint
 from .head import Head
 from .record import Exchange, route_class
+from .request_id import HEADER, request_id
 from .responses import failure, refusal
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Accepted(Struct):
     path: str
     route: str
     caller: Caller
+    said_id: bytes | None
+    """What `X-Request-ID` said."""
     trace: trace.Trace | None
 
 
@@ -109,7 +112,7 @@ class AtOnce:
             return None
         sent = head.get(b"traceparent")
         traced = None if sent is None else trace.read(sent)
-        return Accepted(endpoint, begun, path, route, caller, traced)
+        return Accepted(endpoint, begun, path, route, caller, head.get(HEADER), traced)
 
     def _named(self, path: str) -> tuple[str, tuple[str, Endpoint] | None]:
         for prefix in self._prefixes:
@@ -146,6 +149,7 @@ class AtOnce:
             accepted.route,
             endpoint.dialect,
             caller=accepted.caller,
+            request_id=request_id(accepted.said_id),
             trace=accepted.trace,
             client=client,
             received=len(body),
@@ -163,7 +167,11 @@ class AtOnce:
             exchange.status, exchange.sent = _OK, len(done)
             if lines is not self._lines:
                 self._lines, self._begin = lines, _first_lines(_OK, lines)
-            answer = b"%b%b\r\n%b" % (self._begin, _rows(call.lines(done)), done)
+            answer = b"%b%b\r\n%b" % (
+                self._begin,
+                _rows([*call.lines(done), _named(exchange)]),
+                done,
+            )
         self._count(exchange)
         return answer
 
@@ -175,7 +183,12 @@ def _refused(error: Exception, exchange: Exchange, path: str, lines: Lines) -> b
     response = refusal(error, shaped(error, path, exchange.dialect))
     exchange.status, exchange.sent = response.status_code, len(response.body)
     head = _first_lines(exchange.status, lines)
-    return b"%b%b\r\n%b" % (head, _rows(response.raw_headers), bytes(response.body))
+    rows = _rows([*response.raw_headers, _named(exchange)])
+    return b"%b%b\r\n%b" % (head, rows, bytes(response.body))
+
+
+def _named(exchange: Exchange) -> tuple[bytes, bytes]:
+    return HEADER, exchange.request_id.encode("ascii")
 
 
 def _first_lines(status: int, lines: Lines) -> bytes:

@@ -25,6 +25,8 @@ class Exchange(Struct):
     caller: Caller | None = None
     client: str | None = None
     """The address that asks."""
+    request_id: str = ""
+    """Of few characters, so that it may stand in a log."""
     trace: Any = None
     """What `traceparent` said, if it said anything that makes sense."""
     status: int = 0

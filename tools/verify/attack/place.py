@@ -155,7 +155,8 @@ def _free_port() -> int:
 def _wait(place: Place) -> None:
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end:
-        if place.dead:
+        # Its workers are not known yet.
+        if place.process.poll() is not None:
             break
         try:
             with urllib.request.urlopen(f"{place.url}/ready", timeout=5) as answer:
