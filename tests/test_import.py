@@ -26,7 +26,9 @@ def test_importing_stays_light() -> None:
         "print(len(sys.modules) - before, len(ours))"
     )
     everything, ours = map(int, run(code).split())
-    assert (everything <= 120, ours <= 50) == (True, True), (everything, ours)
+    # In Python 3.14 the standard library has more modules of its own.
+    most = 125 if sys.version_info >= (3, 14) else 120
+    assert (everything <= most, ours <= 50) == (True, True), (everything, ours)
 
 
 def test_the_core_alone_never_imports_huggingface() -> None:

@@ -9,6 +9,10 @@ from host.processes import run
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+@pytest.mark.skipif(
+    sys.version_info >= (3, 14),
+    reason="in Python 3.14, a signal handler can run between taking a lock and the body of `with`",
+)
 @pytest.mark.parametrize(
     ("made", "taken"),
     [

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
     from ..tokenizer.ids import Ids
 
-__all__ = ["HFBackend"]
+__all__ = ["REFERENCE", "HFBackend"]
+
+REFERENCE = "0.23.3"
+"""The version of `tokenizers` that exactness is tested against. docs/versions.md says which others
+can be installed, and what differs there."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -345,8 +349,15 @@ def _refusal(data: bytes, error: BackendFailure, source: str | None) -> LoadErro
         return GitLfsPointer(
             "this is a git-lfs pointer and not the file itself", source=source, hint="git lfs pull"
         )
+    from tokenizers import __version__ as installed
+
     text = str(error.__cause__).removeprefix("Cannot instantiate Tokenizer from buffer: ")
-    return InvalidFile(f"HuggingFace tokenizers does not load it: {text}", source=source)
+    other = f"this is not the reference; pip install tokenizers=={REFERENCE} may load it"
+    return InvalidFile(
+        f"HuggingFace tokenizers {installed} does not load it: {text}",
+        source=source,
+        hint=None if installed == REFERENCE else other,
+    )
 
 
 def _first_wrong(lists: list[list[int]], error: Exception) -> TokenizerError:

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .. import __version__
+from ..backends.hf import REFERENCE
 from ..errors import TokenizerError
 from ..loading.factory import create_tokenizer
 
@@ -27,6 +28,7 @@ def examine() -> tuple[dict[str, Any], bool]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": f"{sys.platform} {platform.machine()}",
         "packages": {name: _version(name) for name in ("wasmtime", "tokenizers", "numpy")},
+        "reference": _describe_reference(),
         "host": _describe_host(),
         "checks": checks,
     }
@@ -38,6 +40,13 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _describe_reference() -> str:
+    """Whether decoding and the fallback are by the version that exactness is tested against."""
+    if _version("tokenizers") == REFERENCE:
+        return f"tokenizers {REFERENCE}, which is installed"
+    return f"tokenizers {REFERENCE}, which is not installed: docs/versions.md says what differs"
 
 
 def _describe_host() -> dict[str, Any]:

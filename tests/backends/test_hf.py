@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import small
 
 import pywasmtok
+from pywasmtok.backends import hf
 from pywasmtok.backends.hf import HFBackend
 
 # The regex engine below gives up with a panic on such a text.
@@ -109,6 +112,26 @@ def test_alone_it_refuses_with_typed_errors(
         pywasmtok.create_tokenizer(path, encoder="hf")
     assert type(caught.value) is error
     assert caught.value.source == str(path)
+
+
+@pytest.mark.parametrize("is_reference", [True, False])
+def test_a_refusal_names_the_version_and_the_reference(
+    is_reference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = metadata.version("tokenizers")
+    monkeypatch.setattr(hf, "REFERENCE", installed if is_reference else "0.1")
+    with pytest.raises(pywasmtok.InvalidFile, match=f"tokenizers {installed} does not") as caught:
+        HFBackend(b"{").load()
+    assert ("pip install tokenizers==0.1" in (caught.value.hint or "")) == (not is_reference)
+
+
+def test_the_reference_is_pinned_where_it_is_compared_with() -> None:
+    root = Path(__file__).resolve().parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pin = f"tokenizers=={hf.REFERENCE}"
+    assert pin in project["optional-dependencies"]["test"]
+    cases = (root / "conformance/tools/requirements.txt").read_text(encoding="utf-8")
+    assert pin in cases.splitlines()
 
 
 def test_special_tokens_of_a_real_kind_of_file() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat.environment import needs_reference
 
 from bench.fakes import bench, library, record, row
 from pywasmtok.bench.groups import GROUPS, adversarial
@@ -89,6 +90,7 @@ def test_loading_and_memory_run_in_processes(setup: Setup) -> None:
     assert len(states) == 4
 
 
+@needs_reference
 @pytest.mark.parametrize("group", ["chat-compile", "chat-render", "chat-encode"])
 def test_chats_are_rendered_without_other_templates(group: str, setup: Setup) -> None:
     absent: list[str] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Any
 
 import pytest
+from versions import another
 
 from tools.verify.chat.corpus import CHAT
 
@@ -13,18 +13,7 @@ from tools.verify.chat.corpus import CHAT
 WANTED = {"jinja2": "3.1.6", "transformers": "5.23.0"}
 
 
-def _missing() -> str | None:
-    for package, version in WANTED.items():
-        try:
-            found = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            return f"the reference is {package} {version}, which is not installed"
-        if found != version:
-            return f"the reference is {package} {version}, and here is {found}"
-    return None
-
-
-_reason = _missing()
+_reason = next(filter(None, (another(*wanted) for wanted in WANTED.items())), None)
 needs_reference = pytest.mark.skipif(_reason is not None, reason=_reason or "")
 needs_chats = pytest.mark.skipif(
     not (CHAT / "vectors.jsonl").is_file(),

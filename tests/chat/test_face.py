@@ -19,7 +19,10 @@ import pywasmtok
 from chat.whole_reference import ReferenceRenderer
 from pywasmtok import errors
 
+from .environment import needs_reference
+
 transformers = pytest.importorskip("transformers")
+pytestmark = needs_reference
 
 TEMPLATE = (
     "{{ bos_token or '' }}{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}"

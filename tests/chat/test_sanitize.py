@@ -14,9 +14,12 @@ from pywasmtok.chat.sanitize import control_tokens, encode_marked, mark
 from pywasmtok.errors import Unsupported
 from pywasmtok.loading.literals import literal_text
 
+from .environment import needs_reference
+
 pytest.importorskip("jinja2")
 transformers = pytest.importorskip("transformers")
 theirs = pytest.importorskip("transformers.utils.chat_template_utils")
+pytestmark = needs_reference
 
 FAMILIES = ("qwen3", "llama2", "t5")
 FILES = [asset for asset in assets.SERVED if asset.family in FAMILIES]

@@ -18,6 +18,10 @@ import pywasmtok  # noqa: E402
 from pywasmtok.chat.docstrings import describe  # noqa: E402
 from pywasmtok.chat.tools_schema import get_json_schema, tools_as_dicts  # noqa: E402
 
+from .environment import needs_reference  # noqa: E402
+
+pytestmark = needs_reference
+
 
 class Colour(enum.Enum):
     RED = "red"

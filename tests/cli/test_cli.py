@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 import small
+from versions import IS_REFERENCE
 
 import pywasmtok
+from pywasmtok.backends.hf import REFERENCE
 from pywasmtok.cli.main import main
 
 
@@ -143,6 +145,8 @@ def test_doctor() -> None:
     assert found["pywasmtok"] == pywasmtok.__version__
     assert set(found["checks"].values()) == {"ok"}
     assert found["packages"]["wasmtime"]
+    assert found["reference"].startswith(f"tokenizers {REFERENCE}, ")
+    assert ("not installed" in found["reference"]) == (not IS_REFERENCE)
     shown = run("doctor")
     assert shown.returncode == 0
     assert pywasmtok.__version__ in shown.stdout.decode()

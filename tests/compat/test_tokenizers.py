@@ -22,6 +22,7 @@ import tokenizers
 from assets import Asset, needs_assets
 from hub_server import serving
 from tokenizers import decoders, models, normalizers, processors
+from versions import IS_0_22
 
 import pywasmtok
 from pywasmtok.compat.tokenizers import AddedToken, DecodeStream, Encoding, Tokenizer
@@ -420,6 +421,8 @@ def test_a_stream_of_the_library(twins: Twins) -> None:
         ids = twins.theirs.encode("naïve café 🌶️ abc").ids
         for number in ids[:4]:
             assert ours.step(twins.ours, number) == theirs.step(twins.theirs, number)
+        if IS_0_22:
+            continue  # It has no copies of streams.
         copies = [(copy.copy(ours), copy.copy(theirs)), (copy.deepcopy(ours), theirs)]
         for mine, other in copies:
             assert mine.step(twins.ours, ids[4:]) == other.step(twins.theirs, ids[4:])

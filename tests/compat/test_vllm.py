@@ -87,7 +87,7 @@ def test_it_answers_as_without_the_core(ours: Any) -> None:
         lambda t: t.convert_tokens_to_string(tokens),
         lambda t: [t.get_vocab(), t.get_added_vocab(), t.num_special_tokens_to_add()],
         lambda t: t.apply_chat_template(chat, tokenize=False),
-        lambda t: dict(t.apply_chat_template(chat)),
+        lambda t: dict(t.apply_chat_template(chat, return_dict=True)),
     ):
         assert call(ours) == call(theirs)
 

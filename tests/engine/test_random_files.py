@@ -15,6 +15,7 @@ import pytest
 import random_files
 import small
 from sidebyside import difference
+from versions import IS_0_22
 
 from pywasmtok import Tokenizer, errors
 from pywasmtok.backends.hf import HFBackend
@@ -69,6 +70,8 @@ def compare_text(tok: Tokenizer, hf: HFBackend, text: str, seed: int) -> None:
         found = difference(tok.encode(text), hf.encode(text, None, True))
         assert found == {}, (seed, ascii(text))
 
+    if IS_0_22:
+        return
     try:
         ids = hf.encode(text, None, True).ids
         plain = [hf.decode(ids, skip) for skip in (True, False)]

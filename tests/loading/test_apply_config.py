@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import small
 from assets import Asset, needs_assets
+from chat.environment import needs_reference
 
 import pywasmtok
 
 # Live: without it, only what needs no reference is tested.
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+pytestmark = needs_reference
 
 FAMILIES = ("deepseek-v3", "gemma", "llama3", "mistral-nemo", "phi-2", "phi-3", "qwen2.5")
 TEXTS = ("Hello world", "", " two  spaces\n", "<s>a</s> <|user|>b<think> <new>c <pad>", "<x> y <z>")

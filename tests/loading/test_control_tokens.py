@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from assets import Asset, needs_assets
+from chat.environment import needs_reference
 
 import pywasmtok
 from pywasmtok import SpecialTokenInText
@@ -152,6 +153,7 @@ class TestChats:
             },
         ],
     )
+    @needs_reference
     def test_tokens_of_the_configuration(self, tmp_path: Path, config: dict[str, Any]) -> None:
         path = folder(tmp_path, {"<word>": True}, {**config, "chat_template": self.CHAT})
         tok = pywasmtok.create_tokenizer(path)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from assets import ROOT, needs_assets
+from chat.environment import needs_reference
 
 import pywasmtok
 
@@ -92,6 +93,7 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@needs_reference
 def test_a_vocabulary_is_what_transformers_makes_of_it(case: str, tmp_path: Path) -> None:
     compare(make(tmp_path, *CASES[case]))
 

@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from pywasmtok.backends.hf import REFERENCE
+
 from .suites.reasons import reason_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +47,7 @@ class Suite(NamedTuple):
 SUITES = (
     Suite(
         "tokenizers",
-        "0.23.3",
+        REFERENCE,
         "bindings/python",
         # The first measures time, the second trains and needs data sets.
         ("tests/test_benchmarks.py", "tests/documentation/test_tutorial_train_from_iterators.py"),

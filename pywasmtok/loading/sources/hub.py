@@ -166,11 +166,9 @@ def _explained(
         )
     if isinstance(error, hub.HFValidationError):
         return InvalidArgument(f"no name of a repository: {error}", source=repository)
-    missing = (
-        hub.LocalEntryNotFoundError,
-        hub.RevisionResolutionError,
-        hub.IncompleteSnapshotError,
-    )
+    # Before version 1 huggingface_hub has the first of them only.
+    names = ("LocalEntryNotFoundError", "RevisionResolutionError", "IncompleteSnapshotError")
+    missing = tuple(getattr(hub, name) for name in names if hasattr(hub, name))
     if isinstance(error, missing) or offline:
         why = "downloading is switched off" if offline else "the hub cannot be reached"
         return SourceNotFound(
