@@ -24,7 +24,8 @@ from pywasmtok import (
     Unsupported,
 )
 from pywasmtok.cli.main import main
-from pywasmtok.cli.serve import _flags, parser
+from pywasmtok.cli.options.tree import whole
+from pywasmtok.cli.serve import _flags
 from pywasmtok.server.config import Config, Logs, Source, Storage, read_config
 from pywasmtok.server.contract import PUBLIC, Caller
 from pywasmtok.server.errors import status_of
@@ -198,7 +199,7 @@ def test_the_flag_wins_over_the_environment(
 ) -> None:
     monkeypatch.setenv(variable, value)
     given = [DEMO] if flag is None else [DEMO, "--encoder", flag]
-    flags = _flags(parser("serve").parse_args([*given, "--no-access-log"]))
+    flags = _flags(whole().parse_args(["serve", *given, "--no-access-log"]))
     service = open_service(read_config(None, flags))
     assert backends(service) == {"demo": backend}
     service.close()
