@@ -53,6 +53,7 @@ TYPED = [
     ("chat ren§pro§", ["chat", "render", "prompt.txt"]),
     ("tenants ro§--store fol§", ["tenants", "rotate", "--store", "folder"]),
     ("diff --against tr§tok§", ["diff", "--against", "transformers", "tokenizer.json"]),
+    ("tokenizers add mine=tok§x", ["tokenizers", "add", "mine=tokenizer.json", "x"]),
     ("completion f§", ["completion", "fish"]),
 ]
 

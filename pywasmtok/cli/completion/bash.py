@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from .words import FILES, FOLDERS, Command, Value
+from .words import FILES, FOLDERS, NAMED, Command, Value
 
 __all__ = ["script"]
 
@@ -26,6 +26,8 @@ _pywasmtok() {
     for (( n = 1; n < COMP_CWORD; n++ )); do
         word="${COMP_WORDS[n]}"
         if [[ $word == '=' ]]; then
+            # The word before it was no whole one, unless it was an option.
+            [[ ${COMP_WORDS[n-1]} == -* ]] || (( place -= 1 ))
             skip=1
         elif [[ -n $skip ]]; then
             skip=''
@@ -116,4 +118,4 @@ def _of_places(commands: Sequence[Command]) -> Iterator[str]:
 def _values(value: Value) -> str:
     if value.choices:
         return shlex.quote("words " + " ".join(value.choices))
-    return value.kind if value.kind in (FILES, FOLDERS) else "none"
+    return {FILES: FILES, NAMED: FILES, FOLDERS: FOLDERS}.get(value.kind, "none")

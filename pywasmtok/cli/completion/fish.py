@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .words import FILES, FOLDERS, Command, Option, Value
+from .words import FILES, FOLDERS, NAMED, Command, Option, Value
 
 __all__ = ["script"]
 
@@ -49,7 +49,7 @@ def _lines(one: Command) -> Iterator[str]:
     if choices:
         yield f"{needs} -a {_quoted(' '.join(choices))}"
     kinds = {value.kind for value in one.places}
-    if FILES in kinds:
+    if kinds & {FILES, NAMED}:
         yield f"{at} -F"
     elif FOLDERS in kinds:
         yield f"{at} -a '(__fish_complete_directories)'"
@@ -64,7 +64,7 @@ def _option(option: Option) -> str:
 
 
 def _value(value: Value, needed: bool) -> str:
-    if value.kind == FILES:
+    if value.kind in {FILES, NAMED}:
         return "-r -F" if needed else "-F"
     found = "-x" if needed else "-f"
     if value.choices:

@@ -10,14 +10,15 @@ from ..options.parser import Parser
 
 __all__ = ["KINDS", "Command", "Option", "Value", "commands"]
 
-FILES, FOLDERS, NOTHING = "files", "folders", ""
+# `NAMED`: a file after a name and the sign =.
+FILES, NAMED, FOLDERS, NOTHING = "files", "named", "folders", ""
 
 # What a value with this metavar is. A test fails for an option whose metavar is not here.
 KINDS: Final = {
     **dict.fromkeys(
         ("FILE", "FILE|TEXT", "SOURCE", "PATH", "IN", "OUT", "A", "B", "PEM", "OLD", "NEW"), FILES
     ),
-    **dict.fromkeys(("NAME=PATH", "[NAME=]SOURCE"), FILES),
+    **dict.fromkeys(("NAME=PATH", "[NAME=]SOURCE"), NAMED),
     **dict.fromkeys(("FOLDER", "DIR"), FOLDERS),
     **dict.fromkeys(
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from .words import FILES, FOLDERS, Command, Option, Value
+from .words import FILES, FOLDERS, NAMED, Command, Option, Value
 
 __all__ = ["script"]
 
@@ -81,7 +81,8 @@ def _value(value: Value) -> str:
     if value.choices:
         return f"({' '.join(value.choices)})"
     # An action that finds nothing. The empty action shows a message, and completes no option then.
-    return {FILES: "_files", FOLDERS: "_files -/"}.get(value.kind, "{true}")
+    named = '{compset -P "*="; _files}'
+    return {FILES: "_files", NAMED: named, FOLDERS: "_files -/"}.get(value.kind, "{true}")
 
 
 def _quoted(text: str) -> str:
