@@ -57,7 +57,7 @@ def test_text_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     mine.mkdir()
     options = ["--quick", "--groups", "encode", "--only", "portable", "--sizes", "200"]
     (mine / "short.txt").write_text("too short\n", encoding="utf-8")
-    assert main(["bench", *options, "--text", f"mine={mine}"]) == 1
+    assert main(["bench", *options, "--text", f"mine={mine}"]) == 2
     assert "has 10 characters of text; this plan needs" in capsys.readouterr().err
     words = "".join(f"word {number} of mine\n" for number in range(200_000))
     (mine / "long.txt.gz").write_bytes(gzip.compress(words.encode()))
