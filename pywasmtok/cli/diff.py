@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, TokenizerError
 from .common import about_source, one_line, print_json, read_input, source_options
+from .terminal import waiting
 
 if TYPE_CHECKING:
     from ..diff.search import Difference
@@ -45,16 +46,19 @@ def _diff(options: argparse.Namespace) -> int:
     try:
         if (options.b is None) == (options.against is None):
             raise InvalidArgument("give either B or --against")
-        found = diff(
-            options.a,
-            options.b or f"{options.against}:{options.a}",
-            by=options.by,
-            seed=options.seed,
-            budget=options.budget,
-            text="" if options.text is None else read_input(None, options.text),
-            about_a=about_source(options),
-            about_b=about_source(options),
-        )
+        text = "" if options.text is None else read_input(None, options.text)
+        with waiting("comparing texts", options.budget) as progress:
+            found = diff(
+                options.a,
+                options.b or f"{options.against}:{options.a}",
+                by=options.by,
+                seed=options.seed,
+                budget=options.budget,
+                text=text,
+                about_a=about_source(options),
+                about_b=about_source(options),
+                progress=progress.at,
+            )
     except TokenizerError as error:
         print(f"pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
         return 2

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from .common import one_line, open_tokenizer, print_json, read_input
+from .terminal import waiting
 
 __all__ = ["count", "count_options", "truncate", "truncate_options"]
 
@@ -23,7 +24,8 @@ def count(options: argparse.Namespace) -> int:
     with open_tokenizer(options) as tokenizer:
         for file in options.files or [_STDIN]:
             text = read_input(None, None if file == _STDIN else file)
-            counts.append((file, tokenizer.count(text, not options.no_special)))
+            with waiting(f"counting {one_line(file)}"):
+                counts.append((file, tokenizer.count(text, not options.no_special)))
             if not options.json:
                 print(f"{counts[-1][1]:>9} {one_line(file)}", flush=True)
     total = sum(number for _, number in counts)
@@ -47,7 +49,7 @@ def truncate_options(parser: argparse.ArgumentParser) -> None:
 def truncate(options: argparse.Namespace) -> int:
     """Prints the text that is kept, without a line end of its own."""
     text = read_input(None, options.file)
-    with open_tokenizer(options) as tokenizer:
+    with open_tokenizer(options) as tokenizer, waiting("truncating"):
         kept = tokenizer.truncate(text, options.tokens, options.side, not options.no_special)
     if options.json:
         return print_json({"text": kept.text, "tokens": len(kept.encoding)})

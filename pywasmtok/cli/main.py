@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -14,7 +13,6 @@ from .. import __version__
 from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
 from ..loading.writers import FORMATS, convert_tokenizer
-from ..tokenizer.encoding import Encoding
 from ..tokenizer.special.tokens import ROLES
 from . import lengths
 from .common import (
@@ -29,6 +27,8 @@ from .common import (
     source_options,
 )
 from .diff import add_diff
+from .encoded import show
+from .terminal import COLOURS, waiting
 
 __all__ = ["main"]
 
@@ -154,44 +154,21 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(run=run)
     parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+    parser.add_argument(
+        "--color", choices=COLOURS, default="auto", help="default: as the terminal and NO_COLOR say"
+    )
     return parser
 
 
 def _encode(options: argparse.Namespace) -> int:
     text = read_input(options.text, options.file)
     with open_tokenizer(options) as tokenizer:
-        encoding = tokenizer.encode(
-            text, options.pair, not options.no_special, special=_special(options.special)
-        )
-        backend = tokenizer.backend
-        answer: dict[str, Any] = {
-            "ids": encoding.ids,
-            "tokens": encoding.tokens,
-            "backend": {**backend._asdict(), "served_by": encoding.served_by},
-            "hash": f"{encoding.hash:016x}",
-        }
-        if options.offsets:
-            answer["offsets"] = encoding.offsets
-            answer["byte_offsets"] = encoding.byte_offsets
-        if options.json:
-            return print_json(answer)
-        print("ids:    ", " ".join(map(str, encoding.ids)))
-        print("pieces: ", " ".join(map(_quoted, _pieces(text, options.pair, encoding))))
-        if options.offsets:
-            print("offsets:", " ".join(f"{start}-{end}" for start, end in encoding.offsets))
-        build = f" ({backend.build})" if encoding.served_by == "core" else ""
-        why = f", because of {backend.reason}" if backend.reason else ""
-        print(f"backend:  {encoding.served_by}{build}{why}")
+        with waiting("encoding"):
+            encoding = tokenizer.encode(
+                text, options.pair, not options.no_special, special=_special(options.special)
+            )
+        show(options, tokenizer, text, encoding)
     return 0
-
-
-def _pieces(text: str, pair: str | None, encoding: Encoding) -> list[str]:
-    """What part of the text each id stands for, or the token's name where that is none. Ids that
-    share a character have all of it."""
-    if pair is not None:
-        return encoding.tokens
-    found = zip(encoding.offsets, encoding.tokens, strict=True)
-    return [text[start:end] or token for (start, end), token in found]
 
 
 def _special(given: str) -> str | set[str]:
@@ -210,7 +187,8 @@ def _decode(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    info = get_tokenizer_info(options.source, **about_source(options))
+    with waiting(f"reading {one_line(options.source)}"):
+        info = get_tokenizer_info(options.source, **about_source(options))
     if options.json:
         return print_json(info.as_dict())
     print_tree(_on_one_screen(info))
@@ -276,7 +254,9 @@ def _with_id(token: str, ids: Any) -> str:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    done = convert_tokenizer(options.source, options.out, to=options.to, **about_source(options))
+    with waiting(f"converting {one_line(options.source)}"):
+        about = about_source(options)
+        done = convert_tokenizer(options.source, options.out, to=options.to, **about)
     if options.json:
         return print_json(done.as_dict())
     print(f"{done.source} -> {done.out} ({done.bytes:,} bytes)")
@@ -296,7 +276,8 @@ def _argument(item: tuple[str, Any]) -> str:
 def _doctor(options: argparse.Namespace) -> int:
     from .doctor import examine
 
-    report, healthy = examine()
+    with waiting("trying what is installed"):
+        report, healthy = examine()
     if options.json:
         print_json(report)
     else:
@@ -363,7 +344,3 @@ def _numbers(text: str) -> list[int]:
         if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= 11):
             raise InvalidArgument(f"no id: {word[:40]!r}")
     return [int(word) for word in words]
-
-
-def _quoted(token: str) -> str:
-    return json.dumps(token, ensure_ascii=False)
