@@ -134,6 +134,8 @@ def _write_json(
         answer[name] = listed(encoding.detail_parts(), name)
     between = "{"
     with Progress("writing") as progress:
+        # Both would be on one screen.
+        progress.shows &= not sys.stdout.isatty()
         for name, value in answer.items():
             sys.stdout.write(f"{between}{json.dumps(name)}: ")
             between = ", "

@@ -102,6 +102,9 @@ def _parser() -> argparse.ArgumentParser:
         help="names of special tokens in the text: their ids, text like any other, an error, or "
         "ids for these names alone",
     )
+    encode.add_argument(
+        "--color", choices=COLOURS, default="auto", help="default: as the terminal and NO_COLOR say"
+    )
     backend_options(encode)
 
     decode = _command(commands, "decode", _decode, "ids to text")
@@ -154,9 +157,6 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(run=run)
     parser.add_argument("--json", action="store_true", help="answer with one JSON object")
-    parser.add_argument(
-        "--color", choices=COLOURS, default="auto", help="default: as the terminal and NO_COLOR say"
-    )
     return parser
 
 
@@ -179,7 +179,8 @@ def _decode(options: argparse.Namespace) -> int:
     given = " ".join(options.ids) if options.ids else read_input(None, options.file)
     ids = _numbers(given)
     with open_tokenizer(options) as tokenizer:
-        text = tokenizer.decode(ids, not options.keep_special, unknown_id=options.unknown_id)
+        with waiting("decoding"):
+            text = tokenizer.decode(ids, not options.keep_special, unknown_id=options.unknown_id)
         if options.json:
             return print_json({"text": text, "backend": tokenizer.backend._asdict()})
     print(text)
@@ -303,7 +304,8 @@ def _cache(options: argparse.Namespace) -> int:
             f" {cleared['bytes']:,} bytes"
         )
         return 0
-    report, usable = caching.report(verify=options.action == "verify")
+    with waiting("reading the cache"):
+        report, usable = caching.report(verify=options.action == "verify")
     if options.json:
         print_json(report)
     else:

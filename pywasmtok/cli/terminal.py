@@ -217,7 +217,8 @@ def _compiling(progress: Progress) -> Iterator[None]:
         if record.levelno >= usual:
             progress.erase()
             return True
-        progress.label = record.getMessage()
+        if record.msg.startswith("compiling"):
+            progress.label = record.getMessage()
         return False
 
     logger.addFilter(look)

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 import random_files
+import small
 from assets import SERVED, Asset, each_kind, needs_assets, open_tokenizer
 
 import pywasmtok
@@ -74,6 +75,25 @@ def test_random_files() -> None:
             text = "".join(random_files.text(dice) for _ in range(12))
             parts += compare(core, text, size) > 1
     assert parts > FILES // 4
+
+
+def test_what_a_chain_of_post_processors_adds_is_no_text() -> None:
+    """The second one marks the tokens of the first as tokens of the text."""
+    roberta = {
+        "type": "RobertaProcessing",
+        "sep": ["</s>", small.definition()["model"]["vocab"]["a"]],
+        "cls": ["<s>", small.definition()["model"]["vocab"]["b"]],
+        "trim_offsets": True,
+        "add_prefix_space": False,
+    }
+    chain = {"type": "Sequence", "processors": [roberta, roberta]}
+    file = json.dumps(small.definition(post_processor=chain)).encode()
+    core = core_of(from_recipe(Recipe(file, "a chain", Options("core", "core", None, False))))
+    text = "Hello world, and so on.\n" * 50
+    assert len(core.encode_ids(text)) > len(core.encode_ids(text, False)) + 8
+    core._parallel.piece = core._parallel.smallest = 40
+    assert core._encode_long(text.encode(), 1) == core.encode_ids(text)
+    compare(core, text, 40)
 
 
 def test_an_encoding_of_a_long_text() -> None:
