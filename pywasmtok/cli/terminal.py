@@ -54,7 +54,10 @@ def colours(wanted: str, stream: TextIO, environment: Mapping[str, str] = os.env
 
 
 def is_dumb(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the terminal has no colours, and cannot go back in a line."""
+    """Whether the terminal has no colours, and cannot go back in a line: on Windows, consoles that
+    do not say that they can."""
+    if os.name == "nt" and not environment.keys() & {"WT_SESSION", "ANSICON", "TERM"}:
+        return True
     return environment.get("TERM") == "dumb"
 
 
