@@ -23,6 +23,7 @@ from .common import DEMO, print_json, source_file
 from .exits import Exit
 from .options.bench import listed
 from .options.tree import whole
+from .terminal import waiting
 
 __all__ = ["main", "run", "run_command"]
 
@@ -76,14 +77,15 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
         plan=asdict(plan),
         builds=listed(options.builds),
     )
-    with tempfile.TemporaryDirectory(prefix="pywasmtok-bench-") as temporary:
+    temporary_folder = tempfile.TemporaryDirectory(prefix="pywasmtok-bench-")
+    with temporary_folder as temporary, waiting("measuring") as progress:
         folder = Path(temporary)
         files = _read_all(options.tokenizer or [DEMO], folder)
         setup = Setup(files[0], plan, tuple(record.builds), tuple(listed(options.only)))
         texts = dict(options.text)
         setup = replace(setup, templates=_templates(options.templates), texts=texts)
-        setup = prepare_texts(setup, folder, _progress)
-        run_all(record, setup, files, options.groups, _progress)
+        setup = prepare_texts(setup, folder, progress.say)
+        run_all(record, setup, files, options.groups, progress.say)
     after = machine.describe()["load_average"]
     record.machine = {**record.machine, "load_average_after": after}
     record.plan = {name: _plain(value) for name, value in record.plan.items()}

@@ -13,6 +13,7 @@ from ..errors import InvalidArgument, InvalidText, LoadError, SourceNotFound
 from ..loading.choice import DECODERS, ENCODERS
 from ..loading.factory import create_tokenizer
 from ..loading.sources.source import GGUF_COMPAT
+from .terminal import waiting, wrapped
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -154,13 +155,15 @@ def _special_tokens(given: list[str] | None) -> dict[str, int] | None:
 
 
 def open_tokenizer(options: argparse.Namespace) -> Tokenizer:
-    return create_tokenizer(
-        source_file(options.tokenizer),
-        encoder=options.encoder,
-        decoder=options.decoder,
-        build=options.build,
-        **about_source(options),
-    )
+    source = source_file(options.tokenizer)
+    with waiting(f"loading {one_line(shown_source(source))}"):
+        return create_tokenizer(
+            source,
+            encoder=options.encoder,
+            decoder=options.decoder,
+            build=options.build,
+            **about_source(options),
+        )
 
 
 def read_input(argument: str | None, file: str | None) -> str:
@@ -192,7 +195,9 @@ def print_json(answer: object) -> int:
 
 
 def print_tree(value: dict[str, Any], indent: str = "") -> None:
+    """On a terminal, long values go on below where they begin."""
     width = max((len(str(key)) for key in value), default=0) + 1
+    fits = wrapped if sys.stdout.isatty() else lambda text, _: text
     for key, item in value.items():
         if item in (None, {}, [], ()):
             continue
@@ -200,7 +205,8 @@ def print_tree(value: dict[str, Any], indent: str = "") -> None:
             print(f"{indent}{key}:")
             print_tree(item, indent + "  ")
         else:
-            print(f"{indent}{key + ':':<{width}} {shown_value(item)}")
+            shown = fits(shown_value(item), len(indent) + width + 1)
+            print(f"{indent}{key + ':':<{width}} {shown}")
 
 
 def shown_value(value: Any) -> str:

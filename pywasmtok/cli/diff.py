@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidArgument
 from .common import about_source, one_line, print_json, read_input, shown_source, source_file
 from .exits import Exit
+from .terminal import waiting
 
 if TYPE_CHECKING:
     from ..diff.search import Difference
@@ -24,16 +25,19 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidArgument("give either B or --against")
     a = source_file(options.a)
     b = f"{options.against}:{a}" if options.b is None else source_file(options.b)
-    found = diff(
-        a,
-        b,
-        by=options.by,
-        seed=options.seed,
-        budget=options.budget,
-        text="\n".join(read_input(None, file) for file in options.text or ()),
-        about_a=about_source(options),
-        about_b=about_source(options),
-    )
+    text = "\n".join(read_input(None, file) for file in options.text or ())
+    with waiting("comparing texts", options.budget) as progress:
+        found = diff(
+            a,
+            b,
+            by=options.by,
+            seed=options.seed,
+            budget=options.budget,
+            text=text,
+            about_a=about_source(options),
+            about_b=about_source(options),
+            progress=progress.at,
+        )
     found = replace(found, a=_shown(found.a), b=_shown(found.b))
     if options.json:
         print_json(found.as_dict())

@@ -13,6 +13,7 @@ from ..errors import TokenizerError
 from ..loading.factory import create_tokenizer
 from .common import print_json, print_tree
 from .exits import Exit
+from .terminal import waiting
 
 __all__ = ["examine", "run"]
 
@@ -20,7 +21,8 @@ _TEXT = "Hello, wörld! 你好 👋🏽"
 
 
 def run(options: argparse.Namespace) -> int:
-    report, healthy = examine()
+    with waiting("trying what is installed"):
+        report, healthy = examine()
     if options.json:
         print_json(report)
     else:

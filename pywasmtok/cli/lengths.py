@@ -7,6 +7,7 @@ import sys
 
 from .common import STDIN, one_line, open_tokenizer, print_json, read_input
 from .exits import each
+from .terminal import waiting
 
 __all__ = ["count", "truncate"]
 
@@ -18,7 +19,8 @@ def count(options: argparse.Namespace) -> int:
 
         def one(file: str) -> None:
             text = read_input(None, file)
-            counts.append((file, tokenizer.count(text, not options.no_special)))
+            with waiting(f"counting {one_line(file)}"):
+                counts.append((file, tokenizer.count(text, not options.no_special)))
             if not options.json:
                 print(f"{counts[-1][1]:>9} {one_line(file)}", flush=True)
 
@@ -39,7 +41,9 @@ def truncate(options: argparse.Namespace) -> int:
 
         def one(file: str) -> None:
             text = read_input(None, file)
-            kept = tokenizer.truncate(text, options.tokens, options.side, not options.no_special)
+            special = not options.no_special
+            with waiting("truncating"):
+                kept = tokenizer.truncate(text, options.tokens, options.side, special)
             if options.json:
                 print_json({"file": file, "text": kept.text, "tokens": len(kept.encoding)})
             else:

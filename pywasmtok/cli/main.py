@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import time
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
 from ..loading.writers import convert_tokenizer
-from ..tokenizer.encoding import Encoding
 from ..tokenizer.special.tokens import ROLES
 from .common import (
     DEMO,
@@ -32,8 +30,10 @@ from .common import (
     shown_source,
     source_file,
 )
+from .encoded import show
 from .exits import Exit, OperatingSystemError, each, report
 from .options.tree import whole
+from .terminal import waiting
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -135,39 +135,11 @@ def encode(options: argparse.Namespace) -> int:
 
 
 def _encode(options: argparse.Namespace, tokenizer: Tokenizer, text: str, file: str | None) -> None:
-    encoding = tokenizer.encode(
-        text, options.pair, not options.no_special, special=_special(options.special)
-    )
-    backend = tokenizer.backend
-    answer: dict[str, Any] = {
-        "file": file,
-        "ids": encoding.ids,
-        "tokens": encoding.tokens,
-        "backend": {**backend._asdict(), "served_by": encoding.served_by},
-        "hash": f"{encoding.hash:016x}",
-    }
-    if options.offsets:
-        answer["offsets"] = encoding.offsets
-        answer["byte_offsets"] = encoding.byte_offsets
-    if options.json:
-        print_json(answer)
-        return
-    print("ids:    ", " ".join(map(str, encoding.ids)))
-    print("pieces: ", " ".join(map(_quoted, _pieces(text, options.pair, encoding))))
-    if options.offsets:
-        print("offsets:", " ".join(f"{start}-{end}" for start, end in encoding.offsets))
-    build = f" ({backend.build})" if encoding.served_by == "core" else ""
-    why = f", because of {backend.reason}" if backend.reason else ""
-    print(f"backend:  {encoding.served_by}{build}{why}")
-
-
-def _pieces(text: str, pair: str | None, encoding: Encoding) -> list[str]:
-    """What part of the text each id stands for, or the token's name where that is none. Ids that
-    share a character have all of it."""
-    if pair is not None:
-        return encoding.tokens
-    found = zip(encoding.offsets, encoding.tokens, strict=True)
-    return [text[start:end] or token for (start, end), token in found]
+    with waiting("encoding"):
+        encoding = tokenizer.encode(
+            text, options.pair, not options.no_special, special=_special(options.special)
+        )
+    show(options, tokenizer, text, encoding, {"file": file})
 
 
 def _special(given: str) -> str | set[str]:
@@ -192,9 +164,9 @@ def decode(options: argparse.Namespace) -> int:
 def _decode(
     options: argparse.Namespace, tokenizer: Tokenizer, given: str, file: str | None
 ) -> None:
-    text = tokenizer.decode(
-        _numbers(given), not options.keep_special, unknown_id=options.unknown_id
-    )
+    ids = _numbers(given)
+    with waiting("decoding"):
+        text = tokenizer.decode(ids, not options.keep_special, unknown_id=options.unknown_id)
     if options.json:
         print_json({"file": file, "text": text, "backend": tokenizer.backend._asdict()})
     else:
@@ -204,7 +176,8 @@ def _decode(
 def inspect(options: argparse.Namespace) -> int:
     def one(source: str) -> None:
         path = source_file(source)
-        info = get_tokenizer_info(path, **about_source(options))
+        with waiting(f"reading {one_line(shown_source(path))}"):
+            info = get_tokenizer_info(path, **about_source(options))
         info = replace(info, source=shown_source(info.source))
         if options.json:
             print_json(info.as_dict())
@@ -274,7 +247,9 @@ def _with_id(token: str, ids: Any) -> str:
 
 def convert(options: argparse.Namespace) -> int:
     source = source_file(options.source)
-    done = convert_tokenizer(source, options.out, to=options.to, **about_source(options))
+    about = about_source(options)
+    with waiting(f"converting {one_line(shown_source(source))}"):
+        done = convert_tokenizer(source, options.out, to=options.to, **about)
     done = replace(done, source=shown_source(done.source))
     if options.json:
         return print_json(done.as_dict())
@@ -304,7 +279,8 @@ def cache(options: argparse.Namespace) -> int:
             f" {cleared['bytes']:,} bytes"
         )
         return 0
-    report, usable = caching.report(verify=options.action == "verify")
+    with waiting("reading the cache"):
+        report, usable = caching.report(verify=options.action == "verify")
     if options.json:
         print_json(report)
     else:
@@ -345,7 +321,3 @@ def _numbers(text: str) -> list[int]:
         if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= 11):
             raise InvalidArgument(f"no id: {word[:40]!r}")
     return [int(word) for word in words]
-
-
-def _quoted(token: str) -> str:
-    return json.dumps(token, ensure_ascii=False)

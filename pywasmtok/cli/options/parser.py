@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..exits import Usage
+from ..terminal import COLOURS
 
 __all__ = ["Parser", "command", "group"]
 
@@ -44,6 +45,7 @@ def command(
     *,
     about: str | None = None,
     json: bool = True,
+    colours: bool = False,
 ) -> Parser:
     """A command with the function that runs it. `about` is the longer text of its own help."""
     made: Parser = commands.add_parser(
@@ -57,6 +59,13 @@ def command(
     made.run, made.examples = run, examples
     if json:
         made.add_argument("--json", action="store_true", help="answer with JSON")
+    if colours:
+        made.add_argument(
+            "--color",
+            choices=COLOURS,
+            default="auto",
+            help="default: as the terminal and NO_COLOR say",
+        )
     return made
 
 

@@ -44,6 +44,7 @@ def _encode(commands: Any) -> None:
             "pywasmtok encode -f prompt.txt -t tokenizer.json --json",
             "cat prompt.txt | pywasmtok encode",
         ),
+        colours=True,
     )
     made.add_argument("text", nargs="?", help="else --file, else standard input, verbatim")
     _files(made, "the text")
