@@ -18,8 +18,9 @@ from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from ..server.errors import Conflict, NotFound
 from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
-from .common import print_json
+from .common import one_line, print_json
 from .serve import Run, named_source, open_named_store
+from .terminal import waiting
 
 if TYPE_CHECKING:
     from ..server.config import Config
@@ -263,10 +264,11 @@ def _add_tokenizer(asked: argparse.Namespace) -> int:
     # What was damaged is missing then, and stored anew.
     store.put_aside_if_damaged(digest_of(data))
     try:
-        if asked.tenant == PUBLIC:
-            service.publish(name, data, said, choose_encoder(config.encoder))
-        else:
-            service.upload(service.tenant(asked.tenant), bytes(data), said, name)
+        with waiting(f"loading {one_line(name)}"):
+            if asked.tenant == PUBLIC:
+                service.publish(name, data, said, choose_encoder(config.encoder))
+            else:
+                service.upload(service.tenant(asked.tenant), bytes(data), said, name)
     except TokenizerError as error:
         if error.source is not None:
             # The file has this name, and none within the service.
@@ -353,8 +355,9 @@ def _remove_tokenizer(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    store, _ = open_named_store(asked, to_verify=True)
-    problems = store.problems()
+    with waiting("comparing checksums"):
+        store, _ = open_named_store(asked, to_verify=True)
+        problems = store.problems()
     if not asked.json:
         # What was found is shown before anything is changed.
         for problem in problems:
