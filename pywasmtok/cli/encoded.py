@@ -48,7 +48,8 @@ def show(
         _write_json(dict(about or {}), tokenizer, encoding, chain((first,), parts), options)
     elif with_colours or sys.stdout.isatty():
         whole = None if options.pair is not None else text
-        _view(_cells(options, tokenizer, whole, encoding, first), with_colours)
+        if len(encoding):
+            _view(_cells(options, tokenizer, whole, encoding, first), with_colours)
         left = len(encoding) - min(_SHOWN, len(first.tokens))
         if left:
             print(f"... and {left:,} more ids; a pipe or a file gets all of them\n")

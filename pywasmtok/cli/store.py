@@ -18,9 +18,10 @@ from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from ..server.errors import Conflict, NotFound
 from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
-from .common import print_json, source_file
+from .common import one_line, print_json, source_file
 from .exits import Exit
 from .serve import named_source, open_named_store
+from .terminal import waiting
 
 if TYPE_CHECKING:
     from ..server.config import Config
@@ -199,10 +200,11 @@ def add_tokenizer(asked: argparse.Namespace) -> int:
     # What was damaged is missing then, and stored anew.
     store.put_aside_if_damaged(digest_of(data))
     try:
-        if _owner(asked) == PUBLIC:
-            service.publish(name, data, said, choose_encoder(config.encoder))
-        else:
-            service.upload(service.tenant(_owner(asked)), bytes(data), said, name)
+        with waiting(f"loading {one_line(name)}"):
+            if _owner(asked) == PUBLIC:
+                service.publish(name, data, said, choose_encoder(config.encoder))
+            else:
+                service.upload(service.tenant(_owner(asked)), bytes(data), said, name)
     except TokenizerError as error:
         if error.source is not None:
             # The file has this name, and none within the service.
@@ -294,8 +296,9 @@ def remove_tokenizer(asked: argparse.Namespace) -> int:
 
 
 def verify_tokenizer(asked: argparse.Namespace) -> int:
-    store, _ = open_named_store(asked, to_verify=True)
-    problems = store.problems()
+    with waiting("comparing checksums"):
+        store, _ = open_named_store(asked, to_verify=True)
+        problems = store.problems()
     if not asked.json:
         # What was found is shown before anything is changed.
         for problem in problems:

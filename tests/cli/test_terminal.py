@@ -307,6 +307,8 @@ def test_colours_on_demand(
     assert "\x1b" not in plain
     main(["encode", "Hello world", "--color", "always"])
     assert "\x1b[30;46mHello\x1b[0m" in capsys.readouterr().out
+    main(["encode", "", "--color", "always"])
+    assert capsys.readouterr().out.startswith("0 ids, 0 characters\nbackend:")
     monkeypatch.setenv("FORCE_COLOR", "1")
     main(["encode", "Hello world"])
     assert "\x1b[30;46mHello\x1b[0m" in capsys.readouterr().out

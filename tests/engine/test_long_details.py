@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import random_files
 import small
-from assets import SERVED, Asset, each_kind, needs_assets, open_tokenizer
+from assets import SERVED, Asset, each_kind, needs_assets, new_huggingface, open_tokenizer
 
 import pywasmtok
 from pywasmtok import errors
@@ -54,6 +54,26 @@ def test_real_files(asset: Asset) -> None:
     if core.info()["truncation"] is None and core.info()["padding"] is None:
         _, never = core.last_cut("a a", 1)
         assert never or max(done) > 20
+
+
+@needs_assets
+@pytest.mark.parametrize("family", ["llama3.1", "bert-base-cased", "t5", "xlnet", "llama2"])
+def test_parts_are_what_the_reference_has(family: str) -> None:
+    asset = Asset(family, "tokenizer.json")
+    core, reference = core_of(open_tokenizer(asset)), new_huggingface(asset)
+    reference.no_truncation()
+    reference.no_padding()
+    core._parallel.piece = 300
+    text = some_text(family, 8000)
+    parts = core._parallel.encode_full(core._run, text.encode(), encode_flags(True, False))
+    assert parts is not None
+    found, expected = joined(parts), reference.encode(text)
+    assert memoryview(found.ids).cast("I").tolist() == expected.ids
+    assert found.tokens == expected.tokens
+    numbers = memoryview(found.offsets).cast("I").tolist()
+    assert list(zip(numbers[::2], numbers[1::2], strict=True)) == expected.offsets
+    assert memoryview(found.type_ids).cast("I").tolist() == expected.type_ids
+    assert list(found.special_tokens_mask) == expected.special_tokens_mask
 
 
 def test_random_files() -> None:
