@@ -15,8 +15,9 @@ from .wasm import abi, artifacts
 
 if TYPE_CHECKING:
     from ..loading.sources.lazy import LazyFile
+    from .calls.full_encoding import FullEncoding
     from .snapshots.store import Store
-    from .wasm.instance import FullEncoding, Instance
+    from .wasm.instance import Instance
 
     # Where to look for the memory of an earlier load.
     Snapshots: TypeAlias = Store | Literal[False] | None
@@ -233,7 +234,7 @@ def refuse_subinterpreter() -> None:
 
 def __getattr__(name: str) -> Any:
     if name == "FullEncoding":
-        from .wasm.instance import FullEncoding
+        from .calls.full_encoding import FullEncoding
 
         return FullEncoding
     raise AttributeError(name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BackendUnavailable, TokenizerError, Unsupported
 from ..tokenizer.arguments import Segment, TextPair, as_pair
-from ..tokenizer.encoding import Details, DetailSource, Encoding, EncodingBatch, view
+from ..tokenizer.encoding import AnyDetails, DetailSource, Encoding, EncodingBatch, view
 from ..tokenizer.fitting import Truncated, no_room
 from ..tokenizer.ids import as_bytes
 from ..tokenizer.special.policy import (
@@ -23,7 +23,7 @@ from .base import Backend
 
 if TYPE_CHECKING:
     from .._host import CoreTokenizer, Snapshots
-    from .._host.wasm.instance import FullEncoding
+    from .._host.calls.full_encoding import FullEncoding
     from ..loading.sources.lazy import LazyFile
     from ..tokenizer.ids import Ids
     from ..tokenizer.limits import Limits
@@ -170,9 +170,15 @@ class CoreBackend(Backend):
 
     def details(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
-    ) -> Details:
+    ) -> AnyDetails:
         """Encodes once more, with everything."""
-        return _details(self._core.encode_full(text, pair, add_special_tokens, special_is_text))
+        return _Details(self._core.encode_full(text, pair, add_special_tokens, special_is_text))
+
+    def detail_parts(
+        self, text: str, add_special_tokens: bool, special_is_text: bool
+    ) -> Iterator[AnyDetails]:
+        wanted = add_special_tokens, special_is_text
+        return map(_Details, self._core.encode_full_parts(text, None, *wanted))
 
     def encode_batch(
         self,
@@ -344,20 +350,37 @@ class _Guarded(NamedTuple):
 
     def details(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
-    ) -> Details:
+    ) -> AnyDetails:
         full = self.backend.core.encode_with_full(self.texts, self.document, add_special_tokens)
-        return _details(full)
+        return _Details(full)
 
 
-def _details(full: FullEncoding) -> Details:
-    return Details(
-        tokens=full.tokens,
-        offsets=_pairs(full.offsets),
-        byte_offsets=_pairs(full.byte_offsets),
-        type_ids=view(full.type_ids).tolist(),
-        special_tokens_mask=list(full.special_tokens_mask),
-        attention_mask=list(full.attention_mask),
-    )
+class _Details:
+    """Lists that are made when they are asked for: those of a long text take much memory."""
+
+    def __init__(self, full: FullEncoding) -> None:
+        self._full = full
+        self.tokens = full.tokens
+
+    @cached_property
+    def offsets(self) -> list[tuple[int, int]]:
+        return _pairs(self._full.offsets)
+
+    @cached_property
+    def byte_offsets(self) -> list[tuple[int, int]]:
+        return _pairs(self._full.byte_offsets)
+
+    @cached_property
+    def type_ids(self) -> list[int]:
+        return view(self._full.type_ids).tolist()
+
+    @cached_property
+    def special_tokens_mask(self) -> list[int]:
+        return list(self._full.special_tokens_mask)
+
+    @cached_property
+    def attention_mask(self) -> list[int]:
+        return list(self._full.attention_mask)
 
 
 def special_tokens_of(info: dict[str, Any]) -> SpecialTokens:

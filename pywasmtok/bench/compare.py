@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .libraries.peers import ASKED_FOR, PEERS, TWIN
 from .record import Record
 from .rows import WRONG, Row
 from .tables import layout, number
 
-__all__ = ["Change", "changes", "report"]
+__all__ = ["Change", "as_dict", "changes", "report"]
 
 # No clock and no machine is better than this.
 LEAST_NOISE = math.log(1.03)
@@ -119,6 +120,30 @@ def report(old: Record, new: Record) -> str:
     return "\n".join(_lines(old, new))
 
 
+def as_dict(old: Record, new: Record) -> dict[str, Any]:
+    """The same for programs: every figure that both have, changed or not."""
+    return {
+        "old": {"date": old.date, "pywasmtok": old.libraries.get("pywasmtok")},
+        "new": {"date": new.date, "pywasmtok": new.libraries.get("pywasmtok")},
+        "same_plan": old.plan == new.plan,
+        "changes": [
+            {
+                "figure": _name(one.new),
+                "unit": one.new.measure.unit,
+                "old": one.old.value,
+                "new": one.new.value,
+                "factor": one.factor,
+                "machine": one.machine,
+                "noise": one.noise,
+                "certain": one.certain,
+            }
+            for one in changes(old, new)
+        ],
+        "wrong": [_name(row) for row in _wrong_now(old, new)],
+        "missing": len(_missing(old, new)),
+    }
+
+
 def _lines(old: Record, new: Record) -> Iterator[str]:
     found = changes(old, new)
     yield f"old: {old.date}, pywasmtok {old.libraries.get('pywasmtok', '?')}"
@@ -128,11 +153,8 @@ def _lines(old: Record, new: Record) -> Iterator[str]:
             yield f"not the same {name}: {old.machine[name]} / {new.machine[name]}"
     if old.plan != new.plan:
         yield "not the same plan: figures of other sizes and volumes are not compared"
-    broken = [row for row in new.rows if row.ids == WRONG and row.library in new.builds]
-    was_broken = {row.key for row in old.rows if row.ids == WRONG}
-    for row in broken:
-        if row.key not in was_broken:
-            yield f"WRONG now: {_name(row)}"
+    for row in _wrong_now(old, new):
+        yield f"WRONG now: {_name(row)}"
     certain = sorted((one for one in found if one.certain), key=lambda one: one.factor)
     yield f"{len(found)} figures in both, {len(certain)} changed by more than noise"
     yield ""
@@ -144,7 +166,8 @@ def _lines(old: Record, new: Record) -> Iterator[str]:
             yield heading
             yield from layout([_HEAD, *map(_row, some)], markdown=False)
             yield ""
-    yield from _gone(old, new)
+    if missing := _missing(old, new):
+        yield f"{len(missing)} figures of ours are in the old record only"
 
 
 _HEAD = ["figure", "old", "new", "unit", "change", "noise", "machine"]
@@ -169,7 +192,15 @@ def _name(row: Row) -> str:
     return f"{row.tokenizer} {row.group} {row.measure.name}: {case} ({row.library})"
 
 
-def _gone(old: Record, new: Record) -> Sequence[str]:
+def _wrong_now(old: Record, new: Record) -> list[Row]:
+    was_wrong = {row.key for row in old.rows if row.ids == WRONG}
+    return [
+        row
+        for row in new.rows
+        if row.ids == WRONG and row.library in new.builds and row.key not in was_wrong
+    ]
+
+
+def _missing(old: Record, new: Record) -> list[Row]:
     now = {row.key for row in new.rows}
-    missing = [row for row in old.rows if row.library in old.builds and row.key not in now]
-    return [f"{len(missing)} figures of ours are in the old record only"] if missing else []
+    return [row for row in old.rows if row.library in old.builds and row.key not in now]

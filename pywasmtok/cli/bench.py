@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ..bench import compare, machine, tables
-from ..bench.groups import GROUPS
-from ..bench.inputs.texts import CORPORA
 from ..bench.libraries.files import TokenizerFile, label
 from ..bench.record import Record
 from ..bench.rows import WRONG
@@ -20,22 +19,35 @@ from ..bench.running.plan import Plan, default_threads
 from ..bench.running.run import prepare_texts, run_all
 from ..bench.running.session import Setup
 from ..errors import LoadError, SourceNotFound
+from .common import DEMO, print_json, source_file
+from .exits import Exit
+from .options.bench import listed
+from .options.tree import whole
+from .terminal import waiting
 
-__all__ = ["main", "run"]
-
-DEMO = "builtin:demo"
+__all__ = ["main", "run", "run_command"]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0: done; 1: our ids were not the reference's, or a group failed; 2: wrong usage."""
-    options = _options(arguments)
+    """`pywasmtok bench` with these arguments; errors are raised."""
+    given = ["bench", *arguments]
+    return run_command(whole().parse_args(given, argparse.Namespace(given=given)))
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """The finding is that our ids were not the reference's, or that a group failed."""
     if options.compare:
-        old, new = map(Record.read, options.compare)
+        old, new = (Record.read(source_file(path)) for path in options.compare)
+        if options.json:
+            return print_json(compare.as_dict(old, new))
         print(compare.report(old, new))
-        return 0
+        return Exit.DONE
     _require_writable(options)
-    record = Record.read(options.show) if options.show else run(options, list(arguments))
-    if options.json:
+    if options.show:
+        record = Record.read(source_file(options.show))
+    else:
+        record = run(options, options.given[1:])
+    if _record_file(options):
         record.write(options.json)
     if options.markdown:
         Path(options.markdown).write_text(tables.markdown(record), encoding="utf-8")
@@ -44,8 +56,15 @@ def main(arguments: Sequence[str]) -> int:
 
         for path in draw(record, Path(options.plots)):
             _progress(f"wrote {path}")
-    print(tables.terminal(record))
+    if options.json is True:
+        print(json.dumps(record.as_json(), ensure_ascii=False))
+    else:
+        print(tables.terminal(record))
     return _verdict(record)
+
+
+def _record_file(options: argparse.Namespace) -> str | None:
+    return None if options.json is True else options.json
 
 
 def run(options: argparse.Namespace, arguments: list[str]) -> Record:
@@ -56,16 +75,17 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
         machine=machine.describe(),
         libraries=machine.versions(),
         plan=asdict(plan),
-        builds=_list(options.builds),
+        builds=listed(options.builds),
     )
-    with tempfile.TemporaryDirectory(prefix="pywasmtok-bench-") as temporary:
+    temporary_folder = tempfile.TemporaryDirectory(prefix="pywasmtok-bench-")
+    with temporary_folder as temporary, waiting("measuring") as progress:
         folder = Path(temporary)
         files = _read_all(options.tokenizer or [DEMO], folder)
-        setup = Setup(files[0], plan, tuple(record.builds), tuple(_list(options.only)))
+        setup = Setup(files[0], plan, tuple(record.builds), tuple(listed(options.only)))
         texts = dict(options.text)
         setup = replace(setup, templates=_templates(options.templates), texts=texts)
-        setup = prepare_texts(setup, folder, _progress)
-        run_all(record, setup, files, options.groups, _progress)
+        setup = prepare_texts(setup, folder, progress.say)
+        run_all(record, setup, files, options.groups, progress.say)
     after = machine.describe()["load_average"]
     record.machine = {**record.machine, "load_average_after": after}
     record.plan = {name: _plain(value) for name, value in record.plan.items()}
@@ -115,7 +135,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 def _require_writable(options: argparse.Namespace) -> None:
     """Before the run: afterwards it would be too late."""
-    for path in filter(None, (options.json, options.markdown, options.plots)):
+    for path in filter(None, (_record_file(options), options.markdown, options.plots)):
         try:
             if path == options.plots:
                 Path(path).mkdir(parents=True, exist_ok=True)
@@ -125,11 +145,11 @@ def _require_writable(options: argparse.Namespace) -> None:
             raise LoadError(f"cannot be written: {error.strerror}", source=path) from error
 
 
-def _verdict(record: Record) -> int:
-    status = 0
+def _verdict(record: Record) -> Exit:
+    status = Exit.DONE
     for run_ in record.groups:
         if run_["failure"]:
-            status = 1
+            status = Exit.FOUND
     wrong = {
         row.library
         for row in record.rows
@@ -137,86 +157,9 @@ def _verdict(record: Record) -> int:
     }
     if wrong:
         _progress(f"not the reference's answers: {', '.join(sorted(wrong))}")
-        status = 1
+        status = Exit.FOUND
     return status
 
 
 def _progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    groups = "\n".join(f"  {name:<21} {group.about}" for name, group in GROUPS.items())
-    parser = argparse.ArgumentParser(
-        prog="pywasmtok bench",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Measures this package beside other libraries, where they are installed.",
-        epilog=f"groups:\n{groups}",
-    )
-    add = parser.add_argument
-    add(
-        "--tokenizer",
-        "-t",
-        action="append",
-        metavar="SOURCE",
-        help=f"path, folder or name; may be repeated; default: {DEMO}",
-    )
-    add(
-        "--templates",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a chat template, or a folder of *.jinja; may be repeated; default: an own one",
-    )
-    add("--groups", type=_names(GROUPS), default=list(GROUPS), metavar="A,B", help="default: all")
-    add("--corpora", type=_names(CORPORA), metavar="A,B", help=f"of {', '.join(CORPORA)}")
-    add(
-        "--text",
-        type=_text,
-        action="append",
-        default=[],
-        metavar="NAME=PATH",
-        help="text that people wrote, a file or a folder; may be repeated; in place of ours",
-    )
-    add("--sizes", type=_numbers, metavar="N,M", help="lengths of texts in bytes")
-    add("--threads", type=_numbers, metavar="N,M", help="numbers of threads")
-    add("--builds", default="portable", metavar="A,B", help="of ours; '' for peers only")
-    add("--only", default="", metavar="A,B", help="libraries to run, such as portable,twin,hf")
-    add("--rounds", type=int, default=0, help="measurements behind each median")
-    add("--seed", type=int, default=1, help="of the texts")
-    add("--quick", action="store_true", help="small and few: does it work? No measurement")
-    add("--json", metavar="FILE", help="writes the record")
-    add("--markdown", metavar="FILE", help="writes the tables")
-    add("--plots", metavar="DIR", help="writes plots as SVG")
-    add("--show", metavar="FILE", help="runs nothing: shows the record of an earlier run")
-    add("--compare", nargs=2, metavar=("OLD", "NEW"), help="what changed between two records")
-    return parser.parse_args(arguments)
-
-
-def _names(known: Collection[str]) -> Callable[[str], list[str]]:
-    def parse(text: str) -> list[str]:
-        names = _list(text)
-        for name in names:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"no {name!r}; there are {', '.join(known)}")
-        return names
-
-    return parse
-
-
-def _text(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if not path or not name.isidentifier() or not Path(path).exists():
-        raise argparse.ArgumentTypeError(f"no NAME=PATH of a file or a folder: {text!r}")
-    return name, Path(path)
-
-
-def _numbers(text: str) -> list[int]:
-    numbers = [int(number) for number in _list(text)]
-    if not numbers or min(numbers) < 1:
-        raise argparse.ArgumentTypeError(f"no numbers from 1 on: {text!r}")
-    return numbers
-
-
-def _list(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]

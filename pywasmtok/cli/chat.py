@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from ..chat.contract import Origin, Rendered
 from ..chat.rendering.renderers import refuse_unknown
 from ..errors import InvalidArgument, UnsupportedTemplateFeature
-from .common import backend_options, open_tokenizer, print_json, print_tree, read_input
+from .common import open_tokenizer, print_json, print_tree, read_input, shown_source
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["parser"]
+__all__ = ["encode", "inspect", "render"]
 
 # Colours of the terminal, by origin: the role of the message or the name of the argument.
 COLOURS = {
@@ -36,67 +36,7 @@ COLOURS = {
 OTHER = "31"
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="pywasmtok chat", description="Conversations, as the model was trained to read them."
-    )
-    commands = made.add_subparsers(metavar="COMMAND", required=True)
-    render = _command(commands, "render", _render, "a conversation as text")
-    _conversation_options(render)
-    encode = _command(commands, "encode", _encode, "as ids, none of them forged by a message")
-    _conversation_options(encode)
-    _command(commands, "inspect", _inspect, "which templates there are, and what they can do")
-    return made
-
-
-def _command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str
-) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-    made.set_defaults(run=run)
-    made.add_argument("--json", action="store_true", help="answer with one JSON object")
-    made.add_argument(
-        "--template", metavar="FILE|TEXT", help="your own template, in place of the model's"
-    )
-    backend_options(made)
-    return made
-
-
-def _conversation_options(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
-        "messages",
-        nargs="?",
-        help="a JSON file: a list of messages, or an object with messages, tools, documents; else "
-        "standard input",
-    )
-    made.add_argument("--tools", metavar="FILE", help="JSON: a list of tools")
-    made.add_argument("--documents", metavar="FILE", help="JSON: a list of documents")
-    made.add_argument("--name", help="of several templates this one")
-    made.add_argument("--prompt", action="store_true", help="add the generation prompt")
-    made.add_argument(
-        "--continue",
-        dest="continues",
-        nargs="?",
-        const=True,
-        default=False,
-        metavar="FIELD",
-        help="end with the last message (its content, or this field), to be continued",
-    )
-    made.add_argument("--now", metavar="TIME", help="what strftime_now tells, as 2025-01-02T03:04")
-    made.add_argument(
-        "--arg",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a variable of the template, as JSON or else as text; may be repeated",
-    )
-    # Says that there is nothing to choose.
-    made.add_argument("--renderer", help=argparse.SUPPRESS)
-    made.add_argument("--lenient", action="store_true", help="warn of what is not rendered exactly")
-    made.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-
-
-def _render(options: argparse.Namespace) -> int:
+def render(options: argparse.Namespace) -> int:
     from ..chat.face import Asked, Chat
 
     coloured = _coloured(options)
@@ -129,7 +69,7 @@ def _render(options: argparse.Namespace) -> int:
     return 0
 
 
-def _encode(options: argparse.Namespace) -> int:
+def encode(options: argparse.Namespace) -> int:
     with _opened(options) as tok:
         messages, asked = _asked(options)
         name = asked.pop("chat_template")
@@ -161,7 +101,7 @@ def _encode(options: argparse.Namespace) -> int:
     return 0
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def inspect(options: argparse.Namespace) -> int:
     with _opened(options) as tok:
         templates = tok.chat_templates
         place = templates.place
@@ -170,7 +110,7 @@ def _inspect(options: argparse.Namespace) -> int:
         sizes = {name: f"{len(text):,} characters" for name, text in place.templates.items()}
         capabilities = asdict(tok.chat_capabilities)
         answer: dict[str, Any] = {
-            "source": templates.source,
+            "source": shown_source(templates.source),
             "from": place.place,
             "templates": sizes,
             "outranked": [other.place for other in templates.places[1:]],
@@ -222,7 +162,7 @@ def _asked(options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
 
 def _json(file: str | None) -> Any:
     try:
-        return json.loads(read_input(None, None if file == "-" else file))
+        return json.loads(read_input(None, file))
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"no JSON: {error}", source=file or "standard input") from error
 

@@ -4,40 +4,96 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import InvalidArgument, InvalidText, LoadError, SourceNotFound
 from ..loading.choice import DECODERS, ENCODERS
 from ..loading.factory import create_tokenizer
 from ..loading.sources.source import GGUF_COMPAT
+from .terminal import waiting, wrapped
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = [
     "DEMO",
+    "STDIN",
     "about_source",
     "backend_options",
+    "forget_stdin",
     "one_line",
     "open_tokenizer",
     "print_json",
     "print_tree",
     "read_input",
+    "shown_source",
     "shown_value",
+    "source_file",
     "source_options",
 ]
 
 DEMO = "builtin:demo"
+STDIN = "-"
+STANDARD_INPUT = "standard input"
+
+
+class _Stdin:
+    """Standard input can be read once. A tokenizer in it gets a file, as a folder of its own."""
+
+    taken = False
+    folder: str | None = None
+
+
+def forget_stdin() -> None:
+    """Standard input counts as unread, and its copy is removed."""
+    if _Stdin.folder is not None:
+        shutil.rmtree(_Stdin.folder, ignore_errors=True)
+    _Stdin.folder, _Stdin.taken = None, False
+
+
+def _take_stdin() -> BinaryIO:
+    if _Stdin.taken:
+        raise InvalidArgument(
+            "standard input is asked for twice", hint="Name a file in one of the places"
+        )
+    _Stdin.taken = True
+    return sys.stdin.buffer
+
+
+def source_file(given: str) -> str:
+    """The path of what is read as a file: `-` is a copy of standard input."""
+    if given != STDIN:
+        return given
+    import tempfile
+
+    stream = _take_stdin()
+    _Stdin.folder = tempfile.mkdtemp(prefix="pywasmtok-")
+    path = Path(_Stdin.folder, "stdin")
+    with path.open("wb") as copy:
+        shutil.copyfileobj(stream, copy)
+    return str(path)
+
+
+def shown_source(name: str) -> str:
+    """The name of a source for messages and answers."""
+    of_stdin = _Stdin.folder is not None and name == str(Path(_Stdin.folder, "stdin"))
+    return STANDARD_INPUT if of_stdin else name
 
 
 def backend_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tokenizer", "-t", metavar="SOURCE", default=DEMO, help=f"path; default: {DEMO}"
+        "--tokenizer",
+        "-t",
+        metavar="SOURCE",
+        default=DEMO,
+        help=f"path, folder, name, or -: standard input; default: {DEMO}",
     )
-    parser.add_argument("--encoder", choices=ENCODERS)
-    parser.add_argument("--decoder", choices=DECODERS)
-    parser.add_argument("--build", help="portable, threads or baseline")
+    parser.add_argument("--encoder", choices=ENCODERS, help="the backend that encodes")
+    parser.add_argument("--decoder", choices=DECODERS, help="the backend that decodes")
+    parser.add_argument("--build", metavar="NAME", help="portable, threads or baseline")
     source_options(parser)
 
 
@@ -52,7 +108,12 @@ def source_options(parser: argparse.ArgumentParser) -> None:
         help="for rank files: a special token; may be repeated",
     )
     group.add_argument("--encoding", metavar="NAME", help="for rank files: settles both")
-    group.add_argument("--gguf-compat", choices=GGUF_COMPAT, default=GGUF_COMPAT[0])
+    group.add_argument(
+        "--gguf-compat",
+        choices=GGUF_COMPAT,
+        default=GGUF_COMPAT[0],
+        help="for GGUF files: whose answers to give",
+    )
     group.add_argument(
         "--apply-config",
         nargs="?",
@@ -62,7 +123,7 @@ def source_options(parser: argparse.ArgumentParser) -> None:
         help="add what transformers adds; `tokens`: added tokens alone",
     )
     group.add_argument("--model-map", metavar="FILE", help="names of models, as TOML")
-    group.add_argument("--revision", help="of a repository of the hub")
+    group.add_argument("--revision", metavar="NAME", help="of a repository of the hub")
     group.add_argument("--cache-dir", metavar="DIR", help="of the hub")
     group.add_argument("--offline", action="store_true", default=None, help="download nothing")
 
@@ -94,23 +155,25 @@ def _special_tokens(given: list[str] | None) -> dict[str, int] | None:
 
 
 def open_tokenizer(options: argparse.Namespace) -> Tokenizer:
-    return create_tokenizer(
-        options.tokenizer,
-        encoder=options.encoder,
-        decoder=options.decoder,
-        build=options.build,
-        **about_source(options),
-    )
+    source = source_file(options.tokenizer)
+    with waiting(f"loading {one_line(shown_source(source))}"):
+        return create_tokenizer(
+            source,
+            encoder=options.encoder,
+            decoder=options.decoder,
+            build=options.build,
+            **about_source(options),
+        )
 
 
 def read_input(argument: str | None, file: str | None) -> str:
-    """Text from the argument, a file or stdin; not a byte of it is changed."""
+    """Text from the argument, a file or standard input (`-`); not a byte of it is changed."""
     if argument is not None:
         if file is not None:
             raise InvalidArgument("a text and --file at once")
         return argument
-    if file is None:
-        name, data = "standard input", sys.stdin.buffer.read()
+    if file is None or file == STDIN:
+        name, data = STANDARD_INPUT, _take_stdin().read()
     else:
         name = file
         try:
@@ -132,7 +195,9 @@ def print_json(answer: object) -> int:
 
 
 def print_tree(value: dict[str, Any], indent: str = "") -> None:
+    """On a terminal, long values go on below where they begin."""
     width = max((len(str(key)) for key in value), default=0) + 1
+    fits = wrapped if sys.stdout.isatty() else lambda text, _: text
     for key, item in value.items():
         if item in (None, {}, [], ()):
             continue
@@ -140,7 +205,8 @@ def print_tree(value: dict[str, Any], indent: str = "") -> None:
             print(f"{indent}{key}:")
             print_tree(item, indent + "  ")
         else:
-            print(f"{indent}{key + ':':<{width}} {shown_value(item)}")
+            shown = fits(shown_value(item), len(indent) + width + 1)
+            print(f"{indent}{key + ':':<{width}} {shown}")
 
 
 def shown_value(value: Any) -> str:

@@ -4,65 +4,52 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..errors import InvalidArgument, TokenizerError
-from .common import about_source, one_line, print_json, read_input, source_options
+from ..errors import InvalidArgument
+from .common import about_source, one_line, print_json, read_input, shown_source, source_file
+from .exits import Exit
+from .terminal import waiting
 
 if TYPE_CHECKING:
     from ..diff.search import Difference
 
-__all__ = ["add_diff"]
-
-_ABOUT = "the smallest texts on which two tokenizers disagree"
+__all__ = ["run"]
 
 
-def add_diff(command: Callable[..., argparse.ArgumentParser], commands: Any) -> None:
-    made = command(commands, "diff", _diff, _ABOUT)
-    made.epilog = "Exit status: 0: no difference found; 1: they differ; 2: an error."
-    made.add_argument("a", metavar="A", help="path, folder, name, hf:PATH or transformers:PATH")
-    made.add_argument("b", metavar="B", nargs="?", help="the same; or give --against")
-    made.add_argument(
-        "--against", choices=("transformers", "hf"), help="compare A with A in that library"
-    )
-    made.add_argument(
-        "--by", choices=("ids", "pieces"), default="ids", help="what has to be equal; default: ids"
-    )
-    made.add_argument("--seed", type=int, default=0, help="of the random texts; default: 0")
-    made.add_argument(
-        "--budget", type=int, default=20_000, metavar="TEXTS", help="to try; default: 20000"
-    )
-    made.add_argument("--text", metavar="FILE", help="try the lines of this text first")
-    source_options(made)
-
-
-def _diff(options: argparse.Namespace) -> int:
-    """0: the same; 1: different; 2: an error."""
+def run(options: argparse.Namespace) -> int:
     from ..diff.search import diff
 
-    try:
-        if (options.b is None) == (options.against is None):
-            raise InvalidArgument("give either B or --against")
+    if (options.b is None) == (options.against is None):
+        raise InvalidArgument("give either B or --against")
+    a = source_file(options.a)
+    b = f"{options.against}:{a}" if options.b is None else source_file(options.b)
+    text = "\n".join(read_input(None, file) for file in options.text or ())
+    with waiting("comparing texts", options.budget) as progress:
         found = diff(
-            options.a,
-            options.b or f"{options.against}:{options.a}",
+            a,
+            b,
             by=options.by,
             seed=options.seed,
             budget=options.budget,
-            text="" if options.text is None else read_input(None, options.text),
+            text=text,
             about_a=about_source(options),
             about_b=about_source(options),
+            progress=progress.at,
         )
-    except TokenizerError as error:
-        print(f"pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
-        return 2
+    found = replace(found, a=_shown(found.a), b=_shown(found.b))
     if options.json:
         print_json(found.as_dict())
     else:
         _print(found)
-    return 0 if found.same else 1
+    return Exit.DONE if found.same else Exit.FOUND
+
+
+def _shown(name: str) -> str:
+    """The name of a side, which may begin with a library."""
+    library, colon, path = name.partition(":")
+    return library + colon + shown_source(path) if path else shown_source(name)
 
 
 def _print(found: Difference) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -11,10 +12,23 @@ from .. import __version__
 from ..backends.hf import REFERENCE
 from ..errors import TokenizerError
 from ..loading.factory import create_tokenizer
+from .common import print_json, print_tree
+from .exits import Exit
+from .terminal import waiting
 
-__all__ = ["examine"]
+__all__ = ["examine", "run"]
 
 _TEXT = "Hello, wörld! 你好 👋🏽"
+
+
+def run(options: argparse.Namespace) -> int:
+    with waiting("trying what is installed"):
+        report, healthy = examine()
+    if options.json:
+        print_json(report)
+    else:
+        print_tree(report)
+    return Exit.DONE if healthy else Exit.FOUND
 
 
 def examine() -> tuple[dict[str, Any], bool]:

@@ -1,46 +1,52 @@
-"""The command `pywasmtok`: encode, decode, chat, serve, bench and the others."""
+"""The command `pywasmtok`, and its short commands: encode, decode, inspect, convert, cache."""
 
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
-from ..loading.writers import FORMATS, convert_tokenizer
-from ..tokenizer.encoding import Encoding
+from ..loading.writers import convert_tokenizer
 from ..tokenizer.special.tokens import ROLES
-from . import lengths
 from .common import (
     DEMO,
+    STDIN,
     about_source,
-    backend_options,
+    forget_stdin,
     one_line,
     open_tokenizer,
     print_json,
     print_tree,
     read_input,
-    source_options,
+    shown_source,
+    source_file,
 )
-from .diff import add_diff
+from .encoded import show
+from .exits import Exit, OperatingSystemError, each, report
+from .options.tree import whole
+from .terminal import waiting
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from ..tokenizer.tokenizer import Tokenizer
 
-SERVER_COMMANDS = {
-    "serve": "a tokenizer server that many tenants share; see serve --help",
-    "tenants": "tenants of a server and their keys; see tenants --help",
-    "tokenizers": "tokenizers of a server; see tokenizers --help",
-}
+__all__ = ["cache", "convert", "decode", "encode", "inspect", "main"]
+
+# Commands that need the packages of the extra `server`.
+_OF_SERVER = ("serve", "store")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. 0: done; 1: an error, one line on stderr; 2: wrong usage."""
+    """Runs one command; `Exit` has the codes. As a program, Ctrl-C ends it by the signal itself:
+    loops of a shell then end, too, and the shell reports 130."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -48,173 +54,137 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A token may hold anything; a terminal that cannot show it is no reason to fail.
             reconfigure(errors="backslashreplace")
     try:
-        options = _options(given)
-        status: int = _bench(given[1:]) if options is None else options.run(options)
-        sys.stdout.flush()
-    except TokenizerError as error:
-        print(f"pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
-        return 1
+        return _guarded(given)
     except BrokenPipeError:
-        # The reader has left. Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        _drop_output()
+        return Exit.CLOSED
+    except KeyboardInterrupt:
+        _drop_output()
+        if arguments is not None:
+            return Exit.INTERRUPTED
+        sys.excepthook = lambda *_: None
+        raise
+    except Exception:
+        # Python would end with 1, which says that there is a finding.
+        traceback.print_exc()
+        return Exit.FAILED
+    finally:
+        forget_stdin()
+
+
+def _guarded(given: list[str]) -> int:
+    try:
+        try:
+            options = whole().parse_args(given, argparse.Namespace(given=given))
+            status: int = _work(options.run)(options)
+        finally:
+            # Also where argparse has printed a help, and ends.
+            sys.stdout.flush()
+    except TokenizerError as error:
+        return report(error, _wants_json(given))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = error.filename if isinstance(error.filename, str) else None
+        _drop_output()
+        return report(OperatingSystemError(str(error.strerror), source=name), _wants_json(given))
     return status
 
 
-def _options(given: list[str]) -> argparse.Namespace | None:
-    """The options of `bench`, `chat` and the server are their own, and made only when they are
-    asked for."""
+def _work(run: str) -> Callable[[argparse.Namespace], int]:
+    """The function that `module:function` names. Its module may import what is large."""
+    module, _, name = run.partition(":")
+    if module in _OF_SERVER:
+        from .serve import require_packages
+
+        require_packages()
+    found: Callable[[argparse.Namespace], int]
+    found = getattr(import_module(f".{module}", __package__), name)
+    return found
+
+
+def _wants_json(given: Sequence[str]) -> bool:
+    """Also for arguments that cannot be parsed. `bench --json FILE` prints tables."""
     if given[:1] == ["bench"]:
-        return None
-    if given[:1] == ["chat"]:
-        from .chat import parser
-
-        return parser().parse_args(given[1:])
-    if given and given[0] in SERVER_COMMANDS:
-        from .serve import parser as server_parser
-
-        made = server_parser(given[0])
-        if given[0] != "serve":
-            from .store import options as store_options
-
-            store_options(made, given[0])
-        return made.parse_args(given[1:])
-    return _parser().parse_args(given)
+        return any(
+            one == "--json" and (not after or after.startswith("-"))
+            for one, after in zip(given, [*given[1:], ""], strict=True)
+        )
+    return "--json" in given
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pywasmtok", description="An exact LLM tokenizer in WebAssembly."
-    )
-    parser.add_argument("--version", action="version", version=f"pywasmtok {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-
-    encode = _command(commands, "encode", _encode, "text to ids, tokens and the backend")
-    encode.add_argument("text", nargs="?", help="else --file, else standard input, verbatim")
-    encode.add_argument("--file", "-f", metavar="PATH", help="read the text from a file")
-    encode.add_argument("--pair", metavar="TEXT", help="a second text, encoded as a pair")
-    encode.add_argument("--no-special", action="store_true", help="add no special tokens")
-    encode.add_argument("--offsets", action="store_true", help="also the place of each token")
-    encode.add_argument(
-        "--special",
-        metavar="all|none|raise|NAME,...",
-        default="all",
-        help="names of special tokens in the text: their ids, text like any other, an error, or "
-        "ids for these names alone",
-    )
-    backend_options(encode)
-
-    decode = _command(commands, "decode", _decode, "ids to text")
-    decode.add_argument("ids", nargs="*", help="numbers, also separated by commas, or a JSON list")
-    decode.add_argument("--file", "-f", metavar="PATH", help="read the ids from a file")
-    decode.add_argument("--keep-special", action="store_true", help="keep special tokens")
-    decode.add_argument("--unknown-id", choices=("skip", "error", "replace"))
-    backend_options(decode)
-
-    counted = _command(commands, "count", lengths.count, "how many ids files have")
-    lengths.count_options(counted)
-    backend_options(counted)
-
-    cut = _command(commands, "truncate", lengths.truncate, "the part of a text that has N ids")
-    lengths.truncate_options(cut)
-    backend_options(cut)
-
-    inspect = _command(commands, "inspect", _inspect, "what a tokenizer file holds")
-    inspect.add_argument("source", nargs="?", default=DEMO, help=f"default: {DEMO}")
-    source_options(inspect)
-
-    convert = _command(commands, "convert", _convert, "a tokenizer as a file of another format")
-    convert.add_argument("source", metavar="IN", help="path, folder or name")
-    convert.add_argument("out", metavar="OUT", help="the file to write, or a folder for it")
-    convert.add_argument(
-        "--to",
-        choices=FORMATS,
-        help="the format; default: that of the ending of OUT, else json",
-    )
-    source_options(convert)
-
-    add_diff(_command, commands)
-
-    cache = _command(commands, "cache", _cache, "what is kept for later processes")
-    cache.add_argument(
-        "action",
-        choices=("list", "clear", "verify"),
-        help="list: what there is; clear: remove all of it; verify: compare all checksums",
-    )
-
-    commands.add_parser("chat", help="conversations as text or ids; see chat --help")
-    for command, help_text in SERVER_COMMANDS.items():
-        commands.add_parser(command, help=help_text)
-    commands.add_parser("bench", help="measures this package beside others; see bench --help")
-    _command(commands, "doctor", _doctor, "versions, builds, cache, and whether all of it works")
-    return parser
+def _drop_output() -> None:
+    """What is buffered cannot be written, and Python would complain when it closes stdout."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-    parser.set_defaults(run=run)
-    parser.add_argument("--json", action="store_true", help="answer with one JSON object")
-    return parser
-
-
-def _encode(options: argparse.Namespace) -> int:
-    text = read_input(options.text, options.file)
+def encode(options: argparse.Namespace) -> int:
+    if options.text is not None and options.file:
+        raise InvalidArgument("a text and --file at once")
     with open_tokenizer(options) as tokenizer:
+        if options.text is not None:
+            _encode(options, tokenizer, options.text, None)
+            return Exit.DONE
+        return each(
+            options.file or [STDIN],
+            lambda file: _encode(options, tokenizer, read_input(None, file), file),
+            options,
+            titled=True,
+        )
+
+
+def _encode(options: argparse.Namespace, tokenizer: Tokenizer, text: str, file: str | None) -> None:
+    with waiting("encoding"):
         encoding = tokenizer.encode(
             text, options.pair, not options.no_special, special=_special(options.special)
         )
-        backend = tokenizer.backend
-        answer: dict[str, Any] = {
-            "ids": encoding.ids,
-            "tokens": encoding.tokens,
-            "backend": {**backend._asdict(), "served_by": encoding.served_by},
-            "hash": f"{encoding.hash:016x}",
-        }
-        if options.offsets:
-            answer["offsets"] = encoding.offsets
-            answer["byte_offsets"] = encoding.byte_offsets
-        if options.json:
-            return print_json(answer)
-        print("ids:    ", " ".join(map(str, encoding.ids)))
-        print("pieces: ", " ".join(map(_quoted, _pieces(text, options.pair, encoding))))
-        if options.offsets:
-            print("offsets:", " ".join(f"{start}-{end}" for start, end in encoding.offsets))
-        build = f" ({backend.build})" if encoding.served_by == "core" else ""
-        why = f", because of {backend.reason}" if backend.reason else ""
-        print(f"backend:  {encoding.served_by}{build}{why}")
-    return 0
-
-
-def _pieces(text: str, pair: str | None, encoding: Encoding) -> list[str]:
-    """What part of the text each id stands for, or the token's name where that is none. Ids that
-    share a character have all of it."""
-    if pair is not None:
-        return encoding.tokens
-    found = zip(encoding.offsets, encoding.tokens, strict=True)
-    return [text[start:end] or token for (start, end), token in found]
+    show(options, tokenizer, text, encoding, {"file": file})
 
 
 def _special(given: str) -> str | set[str]:
     return given if given in {"all", "none", "raise"} else set(given.split(","))
 
 
-def _decode(options: argparse.Namespace) -> int:
-    given = " ".join(options.ids) if options.ids else read_input(None, options.file)
-    ids = _numbers(given)
+def decode(options: argparse.Namespace) -> int:
+    if options.ids and options.file:
+        raise InvalidArgument("ids and --file at once")
     with open_tokenizer(options) as tokenizer:
+        if options.ids:
+            _decode(options, tokenizer, " ".join(options.ids), None)
+            return Exit.DONE
+        return each(
+            options.file or [STDIN],
+            lambda file: _decode(options, tokenizer, read_input(None, file), file),
+            options,
+            titled=True,
+        )
+
+
+def _decode(
+    options: argparse.Namespace, tokenizer: Tokenizer, given: str, file: str | None
+) -> None:
+    ids = _numbers(given)
+    with waiting("decoding"):
         text = tokenizer.decode(ids, not options.keep_special, unknown_id=options.unknown_id)
-        if options.json:
-            return print_json({"text": text, "backend": tokenizer.backend._asdict()})
-    print(text)
-    return 0
-
-
-def _inspect(options: argparse.Namespace) -> int:
-    info = get_tokenizer_info(options.source, **about_source(options))
     if options.json:
-        return print_json(info.as_dict())
-    print_tree(_on_one_screen(info))
-    return 0
+        print_json({"file": file, "text": text, "backend": tokenizer.backend._asdict()})
+    else:
+        print(text)
+
+
+def inspect(options: argparse.Namespace) -> int:
+    def one(source: str) -> None:
+        path = source_file(source)
+        with waiting(f"reading {one_line(shown_source(path))}"):
+            info = get_tokenizer_info(path, **about_source(options))
+        info = replace(info, source=shown_source(info.source))
+        if options.json:
+            print_json(info.as_dict())
+        else:
+            print_tree(_on_one_screen(info))
+
+    return each(options.sources or [DEMO], one, options, titled=True)
 
 
 def _on_one_screen(info: TokenizerInfo) -> dict[str, Any]:
@@ -275,8 +245,12 @@ def _with_id(token: str, ids: Any) -> str:
     return f"{token} = {ids[token]}" if token in ids else f"{token} (not in the vocabulary)"
 
 
-def _convert(options: argparse.Namespace) -> int:
-    done = convert_tokenizer(options.source, options.out, to=options.to, **about_source(options))
+def convert(options: argparse.Namespace) -> int:
+    source = source_file(options.source)
+    about = about_source(options)
+    with waiting(f"converting {one_line(shown_source(source))}"):
+        done = convert_tokenizer(source, options.out, to=options.to, **about)
+    done = replace(done, source=shown_source(done.source))
     if options.json:
         return print_json(done.as_dict())
     print(f"{done.source} -> {done.out} ({done.bytes:,} bytes)")
@@ -293,24 +267,7 @@ def _argument(item: tuple[str, Any]) -> str:
     return f"{name}=({len(value):,} tokens; see --json)" if long else f"{name}={value!r}"
 
 
-def _doctor(options: argparse.Namespace) -> int:
-    from .doctor import examine
-
-    report, healthy = examine()
-    if options.json:
-        print_json(report)
-    else:
-        print_tree(report)
-    return 0 if healthy else 1
-
-
-def _bench(arguments: list[str]) -> int:
-    from .bench import main as bench
-
-    return bench(arguments)
-
-
-def _cache(options: argparse.Namespace) -> int:
+def cache(options: argparse.Namespace) -> int:
     from . import cache as caching
 
     if options.action == "clear":
@@ -322,12 +279,13 @@ def _cache(options: argparse.Namespace) -> int:
             f" {cleared['bytes']:,} bytes"
         )
         return 0
-    report, usable = caching.report(verify=options.action == "verify")
+    with waiting("reading the cache"):
+        report, usable = caching.report(verify=options.action == "verify")
     if options.json:
         print_json(report)
     else:
         _print_cache(report, verified=options.action == "verify")
-    return 0 if usable else 1
+    return Exit.DONE if usable else Exit.FOUND
 
 
 def _print_cache(report: dict[str, Any], verified: bool) -> None:
@@ -363,7 +321,3 @@ def _numbers(text: str) -> list[int]:
         if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= 11):
             raise InvalidArgument(f"no id: {word[:40]!r}")
     return [int(word) for word in words]
-
-
-def _quoted(token: str) -> str:
-    return json.dumps(token, ensure_ascii=False)

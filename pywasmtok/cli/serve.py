@@ -1,44 +1,28 @@
-"""The commands `pywasmtok serve`, `tenants` and `tokenizers`."""
+"""The command `pywasmtok serve`, and the store that `tenants` and `tokenizers` work on."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import BackendUnavailable, InvalidArgument
-from ..loading.choice import ENCODERS
+from .exits import Exit
 
 if TYPE_CHECKING:
     from ..server.config import Config
     from ..server.store.folder import FolderStore
 
-__all__ = ["Run", "named_source", "open_named_store", "parser"]
-
-ABOUT: Final = {
-    "serve": "A tokenizer server that many tenants share.",
-    "tenants": "Tenants of a server and their keys; a running server sees changes at once.",
-    "tokenizers": "Tokenizers of a server; a running server sees changes at once.",
-}
+__all__ = ["named_source", "open_named_store", "require_packages", "run"]
 
 # Of a path or a name, what an alias may not have.
 _NOT_IN_ALIAS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def parser(command: str) -> argparse.ArgumentParser:
-    """That of `serve` is complete; `store` adds the actions of the other commands. Raises where
-    the packages of the server are not installed."""
-    _require_packages()
-    made = argparse.ArgumentParser(prog=f"pywasmtok {command}", description=ABOUT[command])
-    if command == "serve":
-        _serve_options(made)
-    return made
-
-
-def _require_packages() -> None:
+def require_packages() -> None:
+    """Raises where the packages of the server are not installed."""
     from importlib.util import find_spec
 
     missing = [name for name in ("msgspec", "starlette", "uvicorn") if find_spec(name) is None]
@@ -48,62 +32,23 @@ def _require_packages() -> None:
         )
 
 
-def _serve_options(made: argparse.ArgumentParser) -> None:
-    made.set_defaults(run=_serve)
-    made.add_argument(
-        "sources",
-        nargs="*",
-        metavar="[NAME=]SOURCE",
-        help="tokenizers for every tenant: paths, folders, names of models, builtin:demo",
-    )
-    made.add_argument("--config", metavar="FILE", help="a TOML file; what is said here wins")
-    made.add_argument("--host", help="default: 127.0.0.1")
-    made.add_argument("--port", type=int, help="default: 8080; 0: any that is free")
-    made.add_argument(
-        "--store", metavar="FOLDER", help="where all is kept; default: memory, and nothing is"
-    )
-    made.add_argument(
-        "--encoder",
-        choices=ENCODERS,
-        help="what serves these tokenizers: auto: HuggingFace for what the core refuses; core: the"
-        " core or an error; hf: HuggingFace; default, fastokens: as DYN_TOKENIZER means them."
-        " Without it: the configuration, then the environment, then auto. Never for tenants' files",
-    )
-    made.add_argument("--workers", type=int, help="processes that serve; default: 1")
-    made.add_argument(
-        "--long-workers",
-        type=int,
-        help="further processes for what is large or takes long; default: 0",
-    )
-    made.add_argument(
-        "--admin-key-file",
-        metavar="FILE",
-        help="holds an admin's key; where there is no such file, a new key is written there;"
-        " requests then need keys",
-    )
-    made.add_argument(
-        "--no-keys", action="store_true", help="requests need no keys; on loopback only"
-    )
-    made.add_argument("--certificate", metavar="PEM", help="for TLS, with --private-key")
-    made.add_argument("--private-key", metavar="PEM")
-    made.add_argument("--no-access-log", action="store_true", help="no line a request on stderr")
-    made.add_argument("--json", action="store_true", help="print the address as JSON")
-
-
-def _serve(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    require_packages()
     import msgspec
 
     from ..server.config import read_config
-    from ..server.workers.supervisor import run
+    from ..server.lifecycle import CUT_OFF
+    from ..server.workers import supervisor
 
     config = read_config(options.config, _flags(options))
     if options.admin_key_file is not None and config.identity is None:
         config = msgspec.structs.replace(config, identity=True)
-    return run(
+    ended = supervisor.run(
         config,
         admin_key_file=options.admin_key_file,
         say=_say_json if options.json else _say,
     )
+    return {0: Exit.DONE, CUT_OFF: Exit.FOUND}.get(ended, Exit.FAILED)
 
 
 def _flags(options: argparse.Namespace) -> dict[str, Any]:
@@ -184,6 +129,3 @@ def _config_of_store(options: argparse.Namespace) -> Config:
             hint="Give --store FOLDER, or --config FILE that names one",
         )
     return config
-
-
-Run = Callable[[argparse.Namespace], int]

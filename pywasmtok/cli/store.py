@@ -18,96 +18,33 @@ from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from ..server.errors import Conflict, NotFound
 from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
-from .common import print_json
-from .serve import Run, named_source, open_named_store
+from .common import one_line, print_json, source_file
+from .exits import Exit
+from .serve import named_source, open_named_store
+from .terminal import waiting
 
 if TYPE_CHECKING:
     from ..server.config import Config
     from ..server.contract import Store
     from ..server.service import Service
 
-__all__ = ["options"]
-
-_KEEP_SECONDS = 3600.0
-
-
-def options(made: argparse.ArgumentParser, command: str) -> None:
-    actions = made.add_subparsers(metavar="ACTION", required=True)
-    (_tenants if command == "tenants" else _tokenizers)(actions)
-
-
-def _tenants(actions: Any) -> None:
-    add = _action(actions, "add", _add_tenant, "a new tenant; shows its first key, once")
-    add.add_argument("name")
-    _limit_options(add)
-    _action(actions, "list", _list_tenants, "all of them, with their keys and what they used")
-    rotate = _action(actions, "rotate", _rotate, "a new key; shows it, once")
-    rotate.add_argument("name", nargs="?", help="without one: an admin's key")
-    rotate.add_argument(
-        "--keep",
-        type=float,
-        default=_KEEP_SECONDS,
-        metavar="SECONDS",
-        help=f"how long older keys stay good; default: {_KEEP_SECONDS:g}",
-    )
-    limit = _action(actions, "limit", _limit, "changes limits, and disables or enables")
-    limit.add_argument("name")
-    _limit_options(limit)
-    able = limit.add_mutually_exclusive_group()
-    able.add_argument("--disable", action="store_true", help="its keys open nothing")
-    able.add_argument("--enable", action="store_true")
-    remove = _action(actions, "remove", _remove_tenant, "with its keys, files and usage")
-    remove.add_argument("name")
-
-
-def _tokenizers(actions: Any) -> None:
-    add = _action(actions, "add", _add_tokenizer, "reads a file in a sandbox and keeps it")
-    add.add_argument("source", metavar="[NAME=]SOURCE", help="a path, a folder, builtin:demo, ...")
-    _owner(add)
-    _action(actions, "list", _list_tokenizers, "all of them, with their names")
-    alias = _action(actions, "alias", _alias, "lets a name mean another tokenizer, at once")
-    alias.add_argument("name")
-    alias.add_argument("tokenizer", help="another name of it, or its digest")
-    _owner(alias)
-    remove = _action(actions, "remove", _remove_tokenizer, "a name; the file goes with the last")
-    remove.add_argument("name", help="or a digest: the file with all its names")
-    _owner(remove)
-    verify = _action(actions, "verify", _verify, "reads all records and files; removes nothing")
-    verify.add_argument(
-        "--remove",
-        action="store_true",
-        help="then drop damaged records, put damaged files aside, remove files without a record",
-    )
-
-
-def _action(actions: Any, name: str, run: Run, text: str) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = actions.add_parser(name, help=text, description=text)
-    made.set_defaults(run=run)
-    made.add_argument("--store", metavar="FOLDER", help="the store of the server")
-    made.add_argument("--config", metavar="FILE", help="or the configuration that names it")
-    made.add_argument("--json", action="store_true", help="answer with one JSON object")
-    return made
-
-
-def _owner(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
-        "--tenant", metavar="NAME", default=PUBLIC, help="of this one; default: for all"
-    )
-
-
-def _limit_options(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
-        "limits",
-        nargs="*",
-        metavar="LIMIT=VALUE",
-        help="such as concurrent=4, stored_bytes=1000000000, calls.deadline=0.5; none: no bound",
-    )
-
+__all__ = [
+    "add_tenant",
+    "add_tokenizer",
+    "alias_tokenizer",
+    "limit_tenant",
+    "list_tenant",
+    "list_tokenizer",
+    "remove_tenant",
+    "remove_tokenizer",
+    "rotate_tenant",
+    "verify_tokenizer",
+]
 
 # Tenants.
 
 
-def _add_tenant(asked: argparse.Namespace) -> int:
+def add_tenant(asked: argparse.Namespace) -> int:
     store, config = open_named_store(asked)
     name = check_tenant(asked.name)
     if name in [one.name for one in store.tenants()]:
@@ -119,7 +56,7 @@ def _add_tenant(asked: argparse.Namespace) -> int:
     return _show_key(asked, name, key, kept)
 
 
-def _list_tenants(asked: argparse.Namespace) -> int:
+def list_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
     found: list[dict[str, Any]] = []
     for record in store.tenants():
@@ -149,7 +86,7 @@ def _list_tenants(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _rotate(asked: argparse.Namespace) -> int:
+def rotate_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
     if asked.name is not None:
         _tenant(store, asked.name)
@@ -168,7 +105,7 @@ def _rotate(asked: argparse.Namespace) -> int:
     return _show_key(asked, asked.name, key, kept)
 
 
-def _limit(asked: argparse.Namespace) -> int:
+def limit_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
     record = _tenant(store, asked.name)
     disabled = asked.disable or (record.disabled and not asked.enable)
@@ -181,7 +118,7 @@ def _limit(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _remove_tenant(asked: argparse.Namespace) -> int:
+def remove_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
     store.remove_tenant(asked.name)
     return _done(asked, {"removed": asked.name})
@@ -253,20 +190,21 @@ def _flat(limits: dict[str, Any], before: str = "") -> Iterable[tuple[str, Any]]
 # Tokenizers.
 
 
-def _add_tokenizer(asked: argparse.Namespace) -> int:
+def add_tokenizer(asked: argparse.Namespace) -> int:
     from ..tenants.options import digest_of, read_source
 
     name, source = named_source(asked.source)
-    data, said = read_source(source)
+    data, said = read_source(source_file(source))
     store, config = open_named_store(asked)
     service = _service(store, config)
     # What was damaged is missing then, and stored anew.
     store.put_aside_if_damaged(digest_of(data))
     try:
-        if asked.tenant == PUBLIC:
-            service.publish(name, data, said, choose_encoder(config.encoder))
-        else:
-            service.upload(service.tenant(asked.tenant), bytes(data), said, name)
+        with waiting(f"loading {one_line(name)}"):
+            if _owner(asked) == PUBLIC:
+                service.publish(name, data, said, choose_encoder(config.encoder))
+            else:
+                service.upload(service.tenant(_owner(asked)), bytes(data), said, name)
     except TokenizerError as error:
         if error.source is not None:
             # The file has this name, and none within the service.
@@ -275,6 +213,11 @@ def _add_tokenizer(asked: argparse.Namespace) -> int:
     finally:
         service.close()
     return _show_one(asked, name)
+
+
+def _owner(asked: argparse.Namespace) -> str:
+    owner: str | None = asked.tenant
+    return PUBLIC if owner is None else owner
 
 
 def _service(store: Store, config: Config) -> Service:
@@ -291,16 +234,16 @@ def _service(store: Store, config: Config) -> Service:
 
 def _show_one(asked: argparse.Namespace, name: str) -> int:
     store, _ = open_named_store(asked)
-    (digest,) = (one.digest for one in store.aliases(asked.tenant) if one.alias == name)
-    (record,) = (one for one in store.tokenizers(asked.tenant) if one.info.digest == digest)
+    (digest,) = (one.digest for one in store.aliases(_owner(asked)) if one.alias == name)
+    (record,) = (one for one in store.tokenizers(_owner(asked)) if one.info.digest == digest)
     info = record.info
     if asked.json:
-        return print_json({"name": name, "tenant": asked.tenant, **_described(store, record)})
+        return print_json({"name": name, "tenant": _owner(asked), **_described(store, record)})
     print(f"{name} -> {info.digest} ({info.format}, {info.tokens:,} tokens, {info.bytes:,} bytes)")
     return 0
 
 
-def _list_tokenizers(asked: argparse.Namespace) -> int:
+def list_tokenizer(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
     found = [
         {"tenant": record.tenant, **_described(store, record)} for record in store.tokenizers()
@@ -331,30 +274,31 @@ def _described(store: Store, record: Any) -> dict[str, Any]:
     }
 
 
-def _alias(asked: argparse.Namespace) -> int:
+def alias_tokenizer(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
-    names = {one.alias: one.digest for one in store.aliases(asked.tenant)}
+    names = {one.alias: one.digest for one in store.aliases(_owner(asked))}
     digest = names.get(asked.tokenizer, asked.tokenizer)
-    store.put_alias(AliasRecord(asked.tenant, check_alias(asked.name), digest))
+    store.put_alias(AliasRecord(_owner(asked), check_alias(asked.name), digest))
     return _show_one(asked, asked.name)
 
 
-def _remove_tokenizer(asked: argparse.Namespace) -> int:
+def remove_tokenizer(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
-    names = {one.alias: one.digest for one in store.aliases(asked.tenant)}
+    names = {one.alias: one.digest for one in store.aliases(_owner(asked))}
     digest = names.get(asked.name)
     if digest is None:
-        store.remove_tokenizer(asked.tenant, asked.name)
+        store.remove_tokenizer(_owner(asked), asked.name)
     elif list(names.values()).count(digest) == 1:
-        store.remove_tokenizer(asked.tenant, digest)
+        store.remove_tokenizer(_owner(asked), digest)
     else:
-        store.remove_alias(asked.tenant, asked.name)
+        store.remove_alias(_owner(asked), asked.name)
     return _done(asked, {"removed": asked.name})
 
 
-def _verify(asked: argparse.Namespace) -> int:
-    store, _ = open_named_store(asked, to_verify=True)
-    problems = store.problems()
+def verify_tokenizer(asked: argparse.Namespace) -> int:
+    with waiting("comparing checksums"):
+        store, _ = open_named_store(asked, to_verify=True)
+        problems = store.problems()
     if not asked.json:
         # What was found is shown before anything is changed.
         for problem in problems:
@@ -365,7 +309,7 @@ def _verify(asked: argparse.Namespace) -> int:
         print_json({"problems": problems, "removed": removed})
     elif asked.remove:
         print(f"{removed} removed")
-    return 1 if problems else 0
+    return Exit.FOUND if problems else Exit.DONE
 
 
 def _done(asked: argparse.Namespace, answer: dict[str, Any]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from typing import Any
@@ -70,9 +70,11 @@ def diff(
     text: str = "",
     about_a: Mapping[str, Any] | None = None,
     about_b: Mapping[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Difference:
     """Tries at most `budget` texts on both sources. `text` is a text of your own: its lines come
-    first. `about_a` and `about_b` are further arguments of `create_tokenizer`."""
+    first. `about_a` and `about_b` are further arguments of `create_tokenizer`. `progress` is called
+    with the number of each text."""
     if by not in BY:
         raise InvalidArgument(f"by={by!r}: one of {', '.join(BY)}")
     if budget < 1:
@@ -81,7 +83,7 @@ def diff(
     try:
         right = open_side(b, about_b or {})
         try:
-            return _Search((left, right), by).run(seed, budget, text)
+            return _Search((left, right), by).run(seed, budget, text, progress)
         finally:
             right.close()
     finally:
@@ -95,7 +97,9 @@ class _Search:
         self._groups: dict[str, Group] = {}
         self._shrunk: dict[str, int] = {}
 
-    def run(self, seed: int, budget: int, text: str) -> Difference:
+    def run(
+        self, seed: int, budget: int, text: str, progress: Callable[[int], None] | None
+    ) -> Difference:
         a, b = self._sides
         first, second = (
             None if document is None else Definition(document)
@@ -108,6 +112,8 @@ class _Search:
             tried = 0
             for one in islice(_once(candidates, own), budget):
                 tried += 1
+                if progress is not None:
+                    progress(tried)
                 self._try(one)
         finally:
             self._causes.close()

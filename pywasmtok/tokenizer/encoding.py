@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-__all__ = ["ID_BYTES", "DetailSource", "Details", "Encoding", "EncodingBatch", "view"]
+__all__ = ["ID_BYTES", "AnyDetails", "DetailSource", "Details", "Encoding", "EncodingBatch", "view"]
 
 ID_BYTES = 4
 
@@ -38,8 +38,25 @@ def _numpy() -> Any:
     return numpy
 
 
+class AnyDetails(Protocol):
+    """What is known of each id beside its number. Lists may be made when they are asked for."""
+
+    @property
+    def tokens(self) -> list[str]: ...
+    @property
+    def offsets(self) -> list[tuple[int, int]]: ...
+    @property
+    def byte_offsets(self) -> list[tuple[int, int]]: ...
+    @property
+    def type_ids(self) -> list[int]: ...
+    @property
+    def special_tokens_mask(self) -> list[int]: ...
+    @property
+    def attention_mask(self) -> list[int]: ...
+
+
 class Details(NamedTuple):
-    """What is known of each id beside its number."""
+    """The same with all lists made."""
 
     tokens: list[str]
     offsets: list[tuple[int, int]]
@@ -57,7 +74,7 @@ class DetailSource(Protocol):
 
     def details(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool
-    ) -> Details: ...
+    ) -> AnyDetails: ...
 
 
 class Encoding(FlatIds, Sequence[int]):
@@ -85,7 +102,7 @@ class Encoding(FlatIds, Sequence[int]):
         self._special = add_special_tokens
         self._names = special_is_text
         self._list: list[int] | None = None
-        self._details: Details | None = None
+        self._details: AnyDetails | None = None
 
     @property
     def buffer(self) -> memoryview:
@@ -208,7 +225,16 @@ class Encoding(FlatIds, Sequence[int]):
 
         return block_hashes(self, block_size, parent=parent, salt=salt)
 
-    def _detail(self) -> Details:
+    def detail_parts(self) -> Iterator[AnyDetails]:
+        """The details of one part of the text after the other, so that those of a long text need
+        not be in memory at once. A text that is short, or that has no cuts, is one part."""
+        parts = getattr(self._source, "detail_parts", None)
+        if self._details is not None or self._pair is not None or parts is None:
+            return iter((self._detail(),))
+        made: Iterator[AnyDetails] = parts(self._text, self._special, self._names)
+        return made
+
+    def _detail(self) -> AnyDetails:
         details = self._details
         if details is None:
             details = self._source.details(self._text, self._pair, self._special, self._names)
@@ -246,7 +272,9 @@ class Encoding(FlatIds, Sequence[int]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The tokenizer is not pickled with an encoding, so the details are made before.
-        return (_restore, (self._data, self.served_by, self._detail()))
+        found = self._detail()
+        listed = Details(*(getattr(found, name) for name in Details._fields))
+        return (_restore, (self._data, self.served_by, listed))
 
 
 class _Settled(NamedTuple):

@@ -126,7 +126,7 @@ def test_there_is_no_renderer_to_choose(
 ) -> None:
     given = command, conversation, "--template", TEMPLATE
     status, out, err = chat(capsys, *given, "--renderer", "minijinja")
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert "minijinja" in err
     assert "nothing has to be chosen" in err
 
@@ -157,7 +157,7 @@ def test_an_error_is_one_line(
     file = tmp_path / "chat.json"
     file.write_text(content)
     status, out, err = chat(capsys, "render", str(file), "--template", TEMPLATE, *arguments)
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert err.startswith(f"pywasmtok: {kind}: ")
     assert err.count("\n") == 1
 

@@ -166,7 +166,7 @@ def test_doctor() -> None:
 )
 def test_errors_are_one_line(arguments: list[str], kind: str) -> None:
     done = run(*arguments)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"pywasmtok: {kind}: ")
@@ -174,7 +174,7 @@ def test_errors_are_one_line(arguments: list[str], kind: str) -> None:
 
 def test_input_that_is_no_text() -> None:
     done = run("encode", stdin=b"ab\xff")
-    assert done.returncode == 1
+    assert done.returncode == 2
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith("pywasmtok: invalid_text: standard input")
     assert "byte 2" in line
@@ -183,7 +183,7 @@ def test_input_that_is_no_text() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="arguments are UTF-16 there")
 def test_an_argument_that_is_no_text() -> None:
     done = run("encode", b"\xff")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.decode().startswith("pywasmtok: invalid_text: ")
 
 
@@ -242,6 +242,7 @@ def test_truncate_prints_what_is_kept(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     end = tok.truncate(text, 5, "left")
     assert answer("truncate", "5", "--side", "left", "-f", str(path)) == {
+        "file": str(path),
         "text": end.text,
         "tokens": len(end.encoding),
     }

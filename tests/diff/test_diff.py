@@ -152,9 +152,11 @@ def test_one_changed_rule_is_named_with_a_smallest_text(name: str, tmp_path: Pat
 
 
 def test_equal_tokenizers_have_no_difference(tmp_path: Path) -> None:
-    found = diff(*_write(tmp_path, None), budget=2000)
+    tried: list[int] = []
+    found = diff(*_write(tmp_path, None), budget=2000, progress=tried.append)
     assert found.same
     assert found.texts == 2000
+    assert tried == list(range(1, 2001))
     assert not any((found.rules or {"missing": True}).values())
 
 

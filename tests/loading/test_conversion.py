@@ -114,5 +114,5 @@ def test_the_command(
     assert main(["convert", str(path), str(tmp_path)]) == 0
     assert (tmp_path / "tokenizer.json").read_bytes() == small.file()
     assert "differs: added_tokens:in_text" in capsys.readouterr().out
-    assert main(["convert", str(path), str(tmp_path / "none" / "x.json")]) == 1
+    assert main(["convert", str(path), str(tmp_path / "none" / "x.json")]) == 2
     assert "cannot be written" in capsys.readouterr().err

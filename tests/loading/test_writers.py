@@ -475,7 +475,7 @@ def test_the_ending_names_the_format_unless_it_is_stated(
     assert (tmp_path / "tokenizer.gguf").is_file()
     assert main(["convert", str(source), str(tmp_path / "x.gguf")]) == 0
     assert "read it with: gguf_compat='hf'" in capsys.readouterr().out
-    assert main(["convert", str(source), str(tmp_path / "x.txt")]) == 1
+    assert main(["convert", str(source), str(tmp_path / "x.txt")]) == 2
     assert "Written are json, gguf, model, tiktoken" in capsys.readouterr().err
     with pytest.raises(pywasmtok.InvalidArgument, match="none of json"):
         pywasmtok.convert_tokenizer(source, tmp_path / "x", to="onnx")
@@ -485,7 +485,7 @@ def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     out = tmp_path / "x.tiktoken"
     source = tmp_path / "tokenizer.json"
     source.write_bytes(small.file())
-    assert main(["convert", str(source), str(out)]) == 1
+    assert main(["convert", str(source), str(out)]) == 2
     assert "adds no tokens to a text" in capsys.readouterr().err
     assert not out.exists()
 

@@ -24,7 +24,8 @@ from pywasmtok import (
     Unsupported,
 )
 from pywasmtok.cli.main import main
-from pywasmtok.cli.serve import _flags, parser
+from pywasmtok.cli.options.tree import whole
+from pywasmtok.cli.serve import _flags
 from pywasmtok.server.config import Config, Logs, Source, Storage, read_config
 from pywasmtok.server.contract import PUBLIC, Caller
 from pywasmtok.server.errors import status_of
@@ -171,7 +172,7 @@ def test_it_can_be_switched_off(
         arguments.append(f"odd={odd}")
     if how == "flag":
         arguments += ["--encoder", "core"]
-    assert main(arguments) == 1
+    assert main(arguments) == 2
     said = capsys.readouterr().err
     assert f"odd={odd}" in said
     assert "unsupported" in said
@@ -198,7 +199,7 @@ def test_the_flag_wins_over_the_environment(
 ) -> None:
     monkeypatch.setenv(variable, value)
     given = [DEMO] if flag is None else [DEMO, "--encoder", flag]
-    flags = _flags(parser("serve").parse_args([*given, "--no-access-log"]))
+    flags = _flags(whole().parse_args(["serve", *given, "--no-access-log"]))
     service = open_service(read_config(None, flags))
     assert backends(service) == {"demo": backend}
     service.close()
@@ -309,7 +310,7 @@ def test_the_command_adds_for_all_by_it_and_for_a_tenant_never(
     assert (listed["backend"], listed["aliases"]) == ("hf", ["odd"])
     assert run("tokenizers", "verify")["problems"] == []
     run("tenants", "add", "acme")
-    refused = run("tokenizers", "add", f"odd={odd}", "--tenant", "acme", status=1)
+    refused = run("tokenizers", "add", f"odd={odd}", "--tenant", "acme", status=2)
     assert "Escape:X" in refused
     assert f"odd={odd}" in refused
 

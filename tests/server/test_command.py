@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pywasmtok import InvalidArgument
+from pywasmtok.cli.exits import Exit
 from pywasmtok.cli.main import main
 from pywasmtok.cli.serve import named_source
 from pywasmtok.server.auth.keys import hash_of
@@ -31,7 +32,7 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         given = [*arguments, "--store", str(folder)]
         assert main([*given, "--json"]) == status, capsys.readouterr().err
         said = capsys.readouterr()
-        return said.err if status == 1 and not said.out else json.loads(said.out)
+        return said.err if status and not said.out else json.loads(said.out)
 
     return run
 
@@ -51,9 +52,9 @@ def test_a_tenant_comes_with_a_key_that_is_shown_once(run: Any, folder: Path) ->
     assert listed["limits"]["calls"]["deadline"] == 0.5
     assert (listed["limits"]["concurrent"], listed["limits"]["templates"]) == (3, True)
     assert made["key"] not in json.dumps(listed)
-    assert "conflict" in run("tenants", "add", "acme", status=1)
-    assert "invalid_argument" in run("tenants", "add", "A B", status=1)
-    assert "invalid_argument" in run("tenants", "add", "public", status=1)
+    assert "conflict" in run("tenants", "add", "acme", status=2)
+    assert "invalid_argument" in run("tenants", "add", "A B", status=2)
+    assert "invalid_argument" in run("tenants", "add", "public", status=2)
 
 
 def test_a_rotated_key_stays_good_for_a_while_or_not_at_all(run: Any, folder: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_rotated_key_stays_good_for_a_while_or_not_at_all(run: Any, folder: Pa
     assert keys(folder)[hash_of(admin)] == (None, None)
     assert hash_of(third) in keys(folder)
     assert len(run("tenants", "list")["admin_keys"]) == 1
-    assert "not_found" in run("tenants", "rotate", "nobody", status=1)
+    assert "not_found" in run("tenants", "rotate", "nobody", status=2)
 
 
 def test_limits_are_changed_one_by_one(run: Any) -> None:
@@ -79,7 +80,7 @@ def test_limits_are_changed_one_by_one(run: Any) -> None:
     assert run("tenants", "limit", "acme")["disabled"]
     assert not run("tenants", "limit", "acme", "--enable")["disabled"]
     for wrong in ("speed=3", "calls.speed=3", "queued=x", "queued", "queued=-1"):
-        assert "invalid_argument" in run("tenants", "limit", "acme", wrong, status=1)
+        assert "invalid_argument" in run("tenants", "limit", "acme", wrong, status=2)
 
 
 def test_a_tenant_is_removed_with_all_it_has(run: Any, folder: Path) -> None:
@@ -89,7 +90,7 @@ def test_a_tenant_is_removed_with_all_it_has(run: Any, folder: Path) -> None:
     assert run("tenants", "list")["tenants"] == run("tokenizers", "list")["tokenizers"] == []
     assert list((folder / "files").iterdir()) == []
     assert keys(folder) == {}
-    assert "not_found" in run("tenants", "remove", "acme", status=1)
+    assert "not_found" in run("tenants", "remove", "acme", status=2)
 
 
 def test_tokenizers_are_read_and_kept_and_named(run: Any, folder: Path) -> None:
@@ -102,10 +103,10 @@ def test_tokenizers_are_read_and_kept_and_named(run: Any, folder: Path) -> None:
     assert [one["aliases"] for one in run("tokenizers", "list")["tokenizers"]] == [["again"]]
     run("tokenizers", "remove", "again")
     assert run("tokenizers", "list")["tokenizers"] == []
-    assert "unknown_tokenizer" in run("tokenizers", "remove", "again", status=1)
-    assert "source_not_found" in run("tokenizers", "add", "x=no/such/file", status=1)
-    assert "unknown_tokenizer" in run("tokenizers", "alias", "x", "nothing", status=1)
-    assert "not_found" in run("tokenizers", "add", "builtin:demo", "--tenant", "no", status=1)
+    assert "unknown_tokenizer" in run("tokenizers", "remove", "again", status=2)
+    assert "source_not_found" in run("tokenizers", "add", "x=no/such/file", status=2)
+    assert "unknown_tokenizer" in run("tokenizers", "alias", "x", "nothing", status=2)
+    assert "not_found" in run("tokenizers", "add", "builtin:demo", "--tenant", "no", status=2)
 
 
 def test_verify_finds_what_is_damaged(run: Any, folder: Path) -> None:
@@ -123,7 +124,7 @@ def test_verify_finds_what_is_damaged(run: Any, folder: Path) -> None:
 
 
 def test_verify_of_no_store_makes_none(run: Any, folder: Path) -> None:
-    assert "there is no store" in run("tokenizers", "verify", status=1)
+    assert "there is no store" in run("tokenizers", "verify", status=2)
     assert not folder.exists()
 
 
@@ -140,7 +141,7 @@ def test_verify_reports_first_and_removes_on_request(
     found = [f"{'0' * 64} has no record", "the record tenants 'acme' is damaged"]
     assert sorted(run("tokenizers", "verify", status=1)["problems"]) == found
     assert orphan.exists()
-    assert "tenants 'acme'" in run("tenants", "list", status=1)
+    assert "tenants 'acme'" in run("tenants", "list", status=5)
     assert main(["tokenizers", "verify", "--remove", "--store", str(folder)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert (sorted(lines[:2]), lines[2:]) == (found, ["2 problems", "2 removed"])
@@ -180,7 +181,7 @@ def test_for_people_it_is_text(folder: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_which_store_must_be_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["tenants", "list"]) == 1
+    assert main(["tenants", "list"]) == 2
     assert "--store" in capsys.readouterr().err
     config = tmp_path / "server.toml"
     config.write_text(f'[storage]\npath = "{(tmp_path / "store").as_posix()}"\n')
@@ -219,7 +220,10 @@ def test_without_its_packages_the_server_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for command in ("serve", "tenants", "tokenizers"):
-        assert main([command, "--help"]) == 1
+    for command in (["serve"], ["tenants", "list"], ["tokenizers", "list"]):
+        assert main(command) == Exit.MISSING
         assert "pip install 'pywasmtok[server]'" in capsys.readouterr().err
+        with pytest.raises(SystemExit) as ended:
+            main([*command, "--help"])
+        assert ended.value.code == Exit.DONE
     assert "msgspec" in sys.modules

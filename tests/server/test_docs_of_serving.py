@@ -43,9 +43,11 @@ def test_the_example_of_a_configuration_is_one() -> None:
 
 
 def test_flags_that_the_page_uses_exist() -> None:
-    from pywasmtok.cli.serve import parser
+    from pywasmtok.cli.completion.words import commands
+    from pywasmtok.cli.options.tree import whole
 
-    known = parser("serve").format_help()
+    (serve,) = (one for one in commands(whole()) if one.path == ("serve",))
+    known = {flag for option in serve.options for flag in option.flags}
     used = set(re.findall(r"serve .*?(?=\n)", read("docs/serving.md")))
     flags = {flag for line in used for flag in re.findall(r"--[a-z-]+", line)}
     assert flags

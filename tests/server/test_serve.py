@@ -159,11 +159,11 @@ def test_a_port_that_is_taken_is_a_typed_error(capsys: pytest.CaptureFixture[str
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        assert main(["serve", "--port", str(taken.getsockname()[1])]) == 1
+        assert main(["serve", "--port", str(taken.getsockname()[1])]) == 2
     assert "cannot listen on 127.0.0.1" in capsys.readouterr().err
-    assert main(["serve", "--port", "70000"]) == 1
-    assert main(["serve", "no/such/file", "--port", "0"]) == 1
-    assert main(["serve", "--host", "0.0.0.0", "--port", "0", "--config", "no.toml"]) == 1
+    assert main(["serve", "--port", "70000"]) == 2
+    assert main(["serve", "no/such/file", "--port", "0"]) == 2
+    assert main(["serve", "--host", "0.0.0.0", "--port", "0", "--config", "no.toml"]) == 2
 
 
 def test_an_admins_key_is_made_once_and_must_be_ones_own(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_file_that_is_refused_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text("no tokenizer")
-    assert main(["serve", f"a={tmp_path / 'bad.json'}", "--port", "0"]) == 1
+    assert main(["serve", f"a={tmp_path / 'bad.json'}", "--port", "0"]) == 2
     assert f"a={tmp_path / 'bad.json'}" in capsys.readouterr().err
 
 

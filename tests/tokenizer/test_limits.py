@@ -92,11 +92,15 @@ def test_metadata_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.environ.get("PYWASMTOK_SLOW") != "1", reason="slow: set PYWASMTOK_SLOW=1")
-def test_details_larger_than_the_memory_are_a_typed_limit() -> None:
+def test_details_larger_than_the_memory() -> None:
+    """In parts, where the file has cuts; else they are a typed limit, which says its size."""
+    text = "hello world\n" * 2_500_000
     tok = pywasmtok.create_tokenizer("builtin:demo")
-    encoding = tok.encode("hello world\n" * 2_500_000)
+    encoding = tok.encode(text)
     assert len(encoding) > 5_000_000
+    assert len(encoding.tokens) == len(encoding)
+    assert encoding.tokens[-3:] == tok.encode("hello world\n").tokens[-3:]
     for name in ("tokens", "offsets"):
-        with pytest.raises(pywasmtok.errors.MemoryLimit, match="in parts"):
-            getattr(encoding, name)
+        with pytest.raises(pywasmtok.errors.MemoryLimit, match=r"2147483648 bytes.*in parts"):
+            getattr(tok.encode(text, "a pair has no parts"), name)
     assert tok.encode("hello").tokens

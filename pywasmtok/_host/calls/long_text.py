@@ -7,13 +7,15 @@ encodes a part finds its ends itself: the text needs no pass in advance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..wasm import abi
 
 if TYPE_CHECKING:
     from ..wasm.instance import Instance
+    from .full_encoding import FullEncoding
     from .helpers import Job
 
 # Calls with so many bytes of input or more take long enough to be worth stopping: up to some tens
@@ -37,6 +39,10 @@ _PROBE: Final = b"a"
 
 _UTF8_CONTINUES: Final = 0b10
 _UTF8_LEAD_BITS: Final = 6
+
+# Details are asked for with so many bytes of the text in front of a part. Their tokens are left out
+# afterwards: what a file does to the beginning of a text is done to them.
+_CONTEXT: Final = 64
 
 # Runs something with an instance, for the job that it helps if it does.
 Run = Callable[[int, Callable[["Instance"], Any], "Job | None"], Any]
@@ -74,6 +80,7 @@ class LongText:
         self._data = data
         self._size = size
         self._frame = frame
+        self._whole = flags
         self._first = flags & ~abi.ENCODE_ADD_SPECIAL_TOKENS
         self._later = self._first | abi.ENCODE_CONTINUES
         # Two threads may both look for one: they find the same.
@@ -84,9 +91,7 @@ class LongText:
         start = self._cut(part, run, helped)
         if not start and part:
             return b""
-        following = part + 1
-        while not (end := self._cut(following, run, helped)):
-            following += 1
+        end, following = self._end(part, run, helped)
         data = self._data[start:end]
         flags = self._later if part else self._first
         ids: bytes = run(len(data), lambda one: one.encode_ids(data, flags), helped)
@@ -94,6 +99,47 @@ class LongText:
         if part and following < self.parts:
             return ids
         return (b"" if part else before) + ids + (behind if following == self.parts else b"")
+
+    def full(self, run: Run, run_long: Run) -> Iterator[FullEncoding]:
+        """The details of the whole, part after part. Where those of a part may depend on text far
+        before it, the rest comes in one."""
+        before, behind = (len(ids) // 4 for ids in self._frame)
+        characters = counted = part = done = reached = 0
+        while part < self.parts:
+            start = self._cut(part, run, None)
+            end, following = self._end(part, run, None)
+            begin = self._border(max(start - _CONTEXT, 0))
+            characters += len(self._data[counted:begin].decode())
+            data = self._data[begin:end]
+            full = run_long(len(data), partial(_full, data, self._whole), None)
+            text = full.part(before, full.size - behind, characters, begin)
+            first, counted = 0, begin
+            if part:
+                context = self._data[begin:start]
+                first = len(run(0, partial(_ids, context, self._first), None)) // 4
+            # A normalizer that removes characters may move all offsets behind them. It is in the
+            # same state at the cut where the last token there ends at the same place.
+            if not text.ascends() or (part and text.end(first) != reached):
+                whole = run_long(len(self._data), partial(_full, self._data, self._whole), None)
+                yield whole.part(done, whole.size, 0, 0)
+                return
+            made = (
+                text.part(first, text.size, 0, 0)
+                if part
+                else full.part(0, full.size - behind, 0, 0)
+            )
+            reached, part = text.end(text.size), following
+            done += made.size
+            yield made
+        # What stands behind the text has no place in it.
+        yield full.part(full.size - behind, full.size, 0, 0)
+
+    def _end(self, part: int, run: Run, helped: Job | None) -> tuple[int, int]:
+        """Where the part ends, and the number of the one that begins there."""
+        following = part + 1
+        while not (end := self._cut(following, run, helped)):
+            following += 1
+        return end, following
 
     def _cut(self, part: int, run: Run, helped: Job | None) -> int:
         """Where the part begins; 0 if there is no cut near its place."""
@@ -120,6 +166,14 @@ class LongText:
         return place
 
 
+def _full(data: bytes, flags: int, instance: Instance) -> FullEncoding:
+    return instance.encode_full(data, None, flags)
+
+
+def _ids(data: bytes, flags: int, instance: Instance) -> bytes:
+    return instance.encode_ids(data, flags)
+
+
 def _frame(instance: Instance, flags: int) -> tuple[bytes, bytes] | None:
     """The ids that the post-processor puts before and behind those of any text."""
     if not flags & abi.ENCODE_ADD_SPECIAL_TOKENS:
@@ -127,6 +181,8 @@ def _frame(instance: Instance, flags: int) -> tuple[bytes, bytes] | None:
     full = instance.encode_full(_PROBE, None, flags)
     mask = full.special_tokens_mask
     start, end = mask.find(0), mask.rfind(0) + 1
-    if start < 0 or 1 in mask[start:end]:
+    plain = instance.encode_ids(_PROBE, flags & ~abi.ENCODE_ADD_SPECIAL_TOKENS)
+    # Some chains of post-processors mark what they add as text.
+    if start < 0 or full.ids[4 * start : 4 * end] != plain:
         return None
     return full.ids[: 4 * start], full.ids[4 * end :]

@@ -21,6 +21,7 @@ from .long_text import Cutter, LongText
 
 if TYPE_CHECKING:
     from ..wasm.instance import Instance
+    from .full_encoding import FullEncoding
     from .helpers import Job
 
 # So much goes into one call, in characters of text or bytes of ids. At 32 KB calls cost too much,
@@ -80,6 +81,16 @@ class Parallel:
                 text.parts, lambda part, helped: ids_of(part, simple, helped), threads, len(data)
             )
         )
+
+    def encode_full(self, run: Run, data: bytes, flags: int) -> Iterator[FullEncoding] | None:
+        """The details of one long text, part after part, by one thread: most of the time goes into
+        Python's objects. None if it has to be done in one."""
+        simple = self._simple(run)
+        text = self._cutter.parts_of(simple, data, flags, self.piece)
+        if text is None or text.parts == 1:
+            return None
+        # Parts run where Ctrl-C ends them: no other thread waits for the signal.
+        return text.full(simple, lambda size, work, helped: run(size, work, 0, helped))
 
     def encode_batch(
         self, run: Run, texts: Sequence[str], flags: int, threads: int | None

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...errors import InvalidArgument, TokenizerError
 from ..wasm import abi, status
+from .deadline import within
+from .full_encoding import joined
 from .long_text import LONG_INPUT, LONG_TEXT
 from .parallel import Parallel, utf8
 
 if TYPE_CHECKING:
     from ..snapshots.image import Image
-    from ..wasm.instance import FullEncoding, Instance, Kept, StopStep
+    from ..wasm.instance import Instance, Kept, StopStep
+    from .full_encoding import FullEncoding
     from .helpers import Job
     from .pool import Pool
 
@@ -71,6 +74,7 @@ class CoreTokenizer:
         self.image: Image | None = None
         self._pool = pool
         self._view_of = view_of
+        self._deadline = None if bounds is None else bounds.deadline
         self._parallel = Parallel(threads, LONG_TEXT)
         checkout = Checkout(pool) if bounds is None else BoundedCheckout(pool, bounds.deadline)
         # None of it refers to this object: memory is given back when the last reference goes.
@@ -142,13 +146,30 @@ class CoreTokenizer:
         add_special_tokens: bool,
         special_is_text: bool = False,
     ) -> FullEncoding:
+        with within(self._deadline):
+            parts = self.encode_full_parts(text, pair, add_special_tokens, special_is_text)
+            first = next(parts)
+            rest = list(parts)
+        return joined([first, *rest]) if rest else first
+
+    def encode_full_parts(
+        self,
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        special_is_text: bool = False,
+    ) -> Iterator[FullEncoding]:
+        """The same for the parts of a long text; each is a call of its own."""
         first = utf8(text, "text")
         second = None if pair is None else utf8(pair, "pair")
         flags = encode_flags(add_special_tokens, special_is_text)
-        full: FullEncoding = self._run(
-            len(first) + len(second or b""), lambda one: one.encode_full(first, second, flags)
-        )
-        return full
+        size = len(first) + len(second or b"")
+        if size >= LONG_INPUT and second is None:
+            parts = self._parallel.encode_full(self._run, first, flags)
+            if parts is not None:
+                yield from parts
+                return
+        yield self._run(size, lambda one: one.encode_full(first, second, flags))
 
     def encode_batch_ids(
         self,

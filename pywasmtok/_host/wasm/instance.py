@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from ...errors import CoreTrap, InputTooLarge, MemoryLimit, TokenizerError
 from ..calls.cancel import CancelToken, Watch
+from ..calls.full_encoding import FullEncoding
 from ..calls.ticker import LONGEST, ticker, ticks
 from . import abi, config
 from .core import FUNCTIONS, Core
@@ -42,18 +43,6 @@ _A_STOP: Final = 14
 _KEPT_WORDS: Final = 4
 _TOKEN_ROW: Final = struct.Struct("<I")  # length
 _VOCAB_ROW: Final = struct.Struct("<II")  # id, length
-
-
-class FullEncoding(NamedTuple):
-    """Everything about one text; numbers are little-endian u32, masks one byte an id."""
-
-    ids: bytes
-    offsets: bytes
-    byte_offsets: bytes
-    type_ids: bytes
-    special_tokens_mask: bytes
-    attention_mask: bytes
-    tokens: list[str]
 
 
 class StopStep(NamedTuple):
@@ -666,7 +655,7 @@ class Instance(GuestMemory):
 
     def _tokens(self, count: int) -> list[str]:
         table = self._copy(self._field(abi.FIELD_TOKENS_PTR), self._field(abi.FIELD_TOKENS_LEN))
-        tokens = [token for _, token in _rows(table, _TOKEN_ROW)]
+        tokens = _token_list(table)
         if len(tokens) != count:
             raise misbehaved(f"gave {len(tokens)} tokens for {count} ids")
         return tokens
@@ -725,7 +714,8 @@ class Instance(GuestMemory):
         cap = self._memory_cap
         if cap is None:
             hint = None if said else "Ask for it of a shorter text, or of the text in parts"
-            return MemoryLimit.of(said or OUT_OF_MEMORY, config.MEMORY_CAP, asked, hint=hint)
+            reached = f"{said or OUT_OF_MEMORY}: {config.MEMORY_CAP} bytes"
+            return MemoryLimit.of(reached, config.MEMORY_CAP, asked, hint=hint)
         # What it holds now may leave less room to others than they were promised.
         self.broken = True
         asked = self.size if asked is None else asked
@@ -746,6 +736,25 @@ class Instance(GuestMemory):
         except (CoreTrap, Interrupted):
             return ""
         return text.decode("utf-8", "replace")
+
+
+def _token_list(table: bytes) -> list[str]:
+    """`_rows` written out for as many tokens as a text has: equal ones are decoded once."""
+    tokens: list[str] = []
+    known: dict[bytes, str] = {}
+    length_at = _TOKEN_ROW.unpack_from
+    place, end = 0, len(table)
+    while place + _TOKEN_ROW.size <= end:
+        start = place + _TOKEN_ROW.size
+        place = start + length_at(table, place)[0]
+        data = table[start:place]
+        token = known.get(data)
+        if token is None:
+            token = known[data] = _utf8(data)
+        tokens.append(token)
+    if place != end:
+        raise misbehaved("gave a table that is cut off")
+    return tokens
 
 
 def _rows(table: bytes, row: struct.Struct) -> Iterator[tuple[int, str]]:

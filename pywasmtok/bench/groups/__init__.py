@@ -28,7 +28,6 @@ __all__ = ["GROUPS", "Group"]
 
 @dataclass(frozen=True)
 class Group:
-    about: str
     run: Callable[[Bench], Iterator[Row]]
     one_core: bool = True
     """Whether it is measured on one core, in CPU time; else on all of them."""
@@ -38,35 +37,24 @@ class Group:
     """Whether the answers are texts, not ids."""
 
 
+# What each measures is in `bench/names.py`.
 GROUPS: Mapping[str, Group] = {
-    "encode": Group("throughput on fresh text by kind and length; warm calls", encode.run),
-    "batch": Group("many texts in one call", batch.run),
-    "concurrent": Group("requests of several callers at once", concurrent.run, one_core=False),
-    "decode": Group("lists of ids to text", decode.run, gives_text=True),
-    "streaming": Group("ids one by one, up to 100,000", streaming.run, gives_text=True),
-    "latency": Group("P50, P90 and P99 of single calls", latency.run),
-    "concurrent-streaming": Group(
-        "many streams at once", concurrent_streaming.run, one_core=False, gives_text=True
-    ),
-    "stops": Group("streams that look for stop sequences", stops.run, gives_text=True),
-    "threads-encode": Group("threads with texts of their own", threads.encode, one_core=False),
-    "threads-decode": Group(
-        "threads with ids of their own", threads.decode, one_core=False, gives_text=True
-    ),
-    "memory": Group(
-        "proportional memory of a tokenizer and of each further instance",
-        load.memory,
-        own_children=True,
-    ),
-    "scaling": Group("the same work shared out to threads", threads.scaling, one_core=False),
-    "sweep": Group("length of prompt times number of callers", sweep.run, one_core=False),
-    "adversarial": Group(
-        "texts without a place to cut, 64 KB to 16 MB", adversarial.run, own_children=True
-    ),
-    "chat-compile": Group("chat templates made ready", chat.compiling, own_children=True),
-    "chat-render": Group(
-        "conversations to text", chat.rendering, own_children=True, gives_text=True
-    ),
-    "chat-encode": Group("conversations to ids", chat.encoding, own_children=True),
-    "load": Group("time to a tokenizer: first, second, clone", load.times, own_children=True),
+    "encode": Group(encode.run),
+    "batch": Group(batch.run),
+    "concurrent": Group(concurrent.run, one_core=False),
+    "decode": Group(decode.run, gives_text=True),
+    "streaming": Group(streaming.run, gives_text=True),
+    "latency": Group(latency.run),
+    "concurrent-streaming": Group(concurrent_streaming.run, one_core=False, gives_text=True),
+    "stops": Group(stops.run, gives_text=True),
+    "threads-encode": Group(threads.encode, one_core=False),
+    "threads-decode": Group(threads.decode, one_core=False, gives_text=True),
+    "memory": Group(load.memory, own_children=True),
+    "scaling": Group(threads.scaling, one_core=False),
+    "sweep": Group(sweep.run, one_core=False),
+    "adversarial": Group(adversarial.run, own_children=True),
+    "chat-compile": Group(chat.compiling, own_children=True),
+    "chat-render": Group(chat.rendering, own_children=True, gives_text=True),
+    "chat-encode": Group(chat.encoding, own_children=True),
+    "load": Group(load.times, own_children=True),
 }

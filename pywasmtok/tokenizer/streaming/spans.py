@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...errors import Unsupported
@@ -40,14 +40,15 @@ def token_spans(tokenizer: Tokenizer, ids: Ids, skip_special_tokens: bool) -> li
     bounds = _bounds(values, lambda some: tokenizer.decode_bytes(some, skip_special_tokens))
     if bounds[-1] != len(whole):
         raise _unsupported()
-    spelled = _BYTE_TOKEN.fullmatch
-    in_runs = [spelled(tokenizer.id_to_token(number) or "") is not None for number in values]
     text = tokenizer.decode(values, skip_special_tokens)
-    for characters in (_characters(whole), _with_runs(whole, bounds, in_runs)):
-        starts, found = zip(*characters, strict=True) if characters else ((), ())
-        if "".join(found) == text:
-            return _spans(values, bounds, starts, found)
-    raise _unsupported()
+    starts, found = _characters(whole)
+    if found != text:
+        spelled = _BYTE_TOKEN.fullmatch
+        runs = {one: spelled(tokenizer.id_to_token(one) or "") is not None for one in {*values}}
+        starts, found = _with_runs(whole, bounds, [runs[one] for one in values])
+    if found != text:
+        raise _unsupported()
+    return _spans(values, bounds, starts, found)
 
 
 def _bounds(values: list[int], decoded: Callable[[list[int]], bytes]) -> list[int]:
@@ -70,30 +71,47 @@ def _bounds(values: list[int], decoded: Callable[[list[int]], bytes]) -> list[in
     return bounds
 
 
-def _characters(data: bytes | memoryview, at: int = 0) -> list[tuple[int, str]]:
-    """Each character with the byte that it begins at; invalid UTF-8 is replaced as in Python."""
-    found: list[tuple[int, str]] = []
+def _characters(data: bytes | memoryview, at: int = 0) -> tuple[Sequence[int], str]:
+    """The bytes at which characters begin, and the characters; invalid UTF-8 is replaced as in
+    Python."""
+    starts: list[int] = []
+    found: list[str] = []
     rest = memoryview(data)
     while rest:
         try:
             good, bad = str(rest, "utf-8"), 0
         except UnicodeDecodeError as error:
             good, bad = str(rest[: error.start], "utf-8"), error.end - error.start
-        for character in good:
-            found.append((at, character))
-            at += len(character.encode())
+        found.append(good)
+        size = len(rest) if not bad else len(good.encode())
+        if len(good) == size:
+            if not found[1:] and not bad:
+                return range(at, at + size), good
+            starts += range(at, at + size)
+        else:
+            starts += accumulate(map(_utf8_length, good[:-1]), initial=at)
+        at += size
         if bad:
-            found.append((at, REPLACEMENT))
+            starts.append(at)
+            found.append(REPLACEMENT)
             at += bad
-        rest = rest[len(good.encode()) + bad :]
-    return found
+        rest = rest[size + bad :]
+    return starts, "".join(found)
 
 
-def _with_runs(whole: bytes, bounds: list[int], in_runs: list[bool]) -> list[tuple[int, str]]:
+def _utf8_length(character: str) -> int:
+    return len(character.encode())
+
+
+def _with_runs(whole: bytes, bounds: list[int], in_runs: list[bool]) -> tuple[list[int], str]:
     """The same where a run of byte tokens is text as a whole, or one U+FFFD for each byte."""
-    return [
-        one for start, end, run in _parts(bounds, in_runs) for one in _part(whole, start, end, run)
-    ]
+    starts: list[int] = []
+    found: list[str] = []
+    for start, end, run in _parts(bounds, in_runs):
+        some, characters = _part(whole, start, end, run)
+        starts += some
+        found.append(characters)
+    return starts, "".join(found)
 
 
 def _parts(bounds: list[int], in_runs: list[bool]) -> Iterator[tuple[int, int, bool]]:
@@ -106,25 +124,27 @@ def _parts(bounds: list[int], in_runs: list[bool]) -> Iterator[tuple[int, int, b
     yield start, bounds[-1], kind
 
 
-def _part(whole: bytes, start: int, end: int, run: bool) -> list[tuple[int, str]]:
+def _part(whole: bytes, start: int, end: int, run: bool) -> tuple[Sequence[int], str]:
     part = whole[start:end]
     if run:
         try:
             part.decode()
         except UnicodeDecodeError:
-            return [(place, REPLACEMENT) for place in range(start, end)]
+            return range(start, end), REPLACEMENT * (end - start)
     return _characters(part, start)
 
 
 def _spans(
-    values: list[int], bounds: list[int], starts: tuple[int, ...], found: tuple[str, ...]
+    values: list[int], bounds: list[int], starts: Sequence[int], found: str
 ) -> list[TokenSpan]:
     spans = []
+    begin = end = 0
     for token_id, (low, high) in zip(values, pairwise(bounds), strict=True):
-        begin, end = bisect_left(starts, low), bisect_left(starts, high)
+        # There are at most as many characters as bytes.
+        begin, end = end, bisect_left(starts, high, end, min(end + high - low, len(starts)))
         # A token that begins inside a character contributes to that one first.
         inside = low < high and (begin == len(starts) or starts[begin] > low)
-        spans.append(TokenSpan(token_id, low, high, begin - inside, "".join(found[begin:end])))
+        spans.append(TokenSpan(token_id, low, high, begin - inside, found[begin:end]))
     return spans
 
 

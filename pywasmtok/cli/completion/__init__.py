@@ -1,0 +1,1 @@
+"""Scripts that complete commands, options, choices and files in shells."""
