@@ -1,4 +1,4 @@
-"""Asks SGLang's own `get_tokenizer` for both backends, and compares what the tokenizers answer.
+"""Asks SGLang's own `get_tokenizer` for `--tokenizer-backend fastokens` with the core and without.
 
     python -m tools.verify.sglang WORK --record docs/records/DATE-sglang.json [FAMILY ...]
 

@@ -96,11 +96,17 @@ def main(assets: str, report: str, *families: str) -> None:
     for family in families:
         with tempfile.TemporaryDirectory() as folder:
             write_folder(Path(assets), family, Path(folder))
-            theirs = load(folder, tokenizer_backend="huggingface")
+            usual = load(folder, tokenizer_backend="huggingface")
+            # The option without a patch: it also loads some files by another class.
+            module._fastokens_patched = True
+            plain = load(folder, tokenizer_backend="fastokens")
+            module._fastokens_patched = False
             ours = load(folder, tokenizer_backend="fastokens")
-            found = different(ours, theirs)
-            on = backend_of(ours).name == "core" and backend_of(theirs).name == "tokenizers"
-            answer[family] = {"on": on, **found}
+            on = backend_of(ours).name == "core" and backend_of(plain).name == "tokenizers"
+            answer[family] = {
+                "on": on, **different(ours, plain),
+                "differ by the option alone": different(plain, usual)["differ"],
+            }  # fmt: skip
         # For the next family, as in a new process.
         unpatch_transformers()
         module._fastokens_patched = False
