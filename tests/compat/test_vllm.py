@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import pickle
 import sys
 import tomllib
@@ -155,31 +156,90 @@ def test_another_vllm_is_left_alone(
     assert "--tokenizer-mode pywasmtok is not there" in caplog.text
 
 
-def test_the_detokenizer_is_hooked_and_unhooked(monkeypatch: pytest.MonkeyPatch, ours: Any) -> None:
-    class Original:
-        def __init__(self, tokenizer: Any, request: Any) -> None:
-            self.skip_special_tokens = request.skip
+class Original:
+    """vLLM's `FastIncrementalDetokenizer`. The text is that of a stream of `tokenizers`."""
 
-        def _protected_step(self, token_id: int) -> str | None:
-            return "theirs"
+    def __init__(self, tokenizer: Any, request: Any) -> None:
+        self.skip_special_tokens = request.skip
+        self.tokenizer = tokenizer.backend_tokenizer
+        self.stream = tokenizers.decoders.DecodeStream(request.prompt_token_ids, request.skip)
 
+    def _protected_step(self, token_id: int) -> str | None:
+        text: str | None = self.stream.step(self.tokenizer, token_id)
+        return text
+
+
+@pytest.fixture
+def detokenizers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """vLLM's module of this name, as far as the hook needs it."""
     for name in ("vllm", "vllm.v1"):
         module(monkeypatch, name, __path__=[])
     theirs = module(monkeypatch, "vllm.v1.engine.detokenizer", FastIncrementalDetokenizer=Original)
     theirs.__dict__["logger"] = SimpleNamespace(exception=lambda *_: None)
     module(monkeypatch, "vllm.v1.engine", detokenizer=theirs)
     monkeypatch.delitem(sys.modules, "pywasmtok.compat.vllm.detokenizer", raising=False)
+    yield theirs
+    monkeypatch.delitem(sys.modules, "pywasmtok.compat.vllm.detokenizer", raising=False)
+
+
+def test_the_detokenizer_is_hooked_and_unhooked(detokenizers: Any, ours: Any) -> None:
     from pywasmtok.compat.vllm.detokenizer import hook, unhook
 
     hook()
     ids = ours.encode("Hello 🌶!", add_special_tokens=False)
-    cut = next(n for n in range(len(ids)) if ours.decode(ids[:n]).endswith("\ufffd"))
-    request = SimpleNamespace(skip=True, prompt_token_ids=ids[:cut])
-    one = theirs.FastIncrementalDetokenizer(ours, request)
-    # The prompt ends inside a character: its text does not come again.
-    assert "".join(one._protected_step(token_id) for token_id in ids[cut:]) == "🌶!"
+    request = SimpleNamespace(skip=True, prompt_token_ids=ids[:1])
+    one = detokenizers.FastIncrementalDetokenizer(ours, request)
+    assert isinstance(one, Original)
+    assert type(one) is not Original
     assert one._protected_step(-1) is None
-    assert theirs.FastIncrementalDetokenizer(make(), request)._protected_step(ids[0]) == "theirs"
+    assert type(detokenizers.FastIncrementalDetokenizer(make(), request)) is Original
     unhook()
-    assert theirs.FastIncrementalDetokenizer is Original
-    monkeypatch.delitem(sys.modules, "pywasmtok.compat.vllm.detokenizer")
+    assert detokenizers.FastIncrementalDetokenizer is Original
+
+
+# The classes of docs/compat-vllm.md, with their smallest examples: the tokens of the prompt and of
+# the output, the text of each id of ours, and of vLLM's.
+DIFFERENCES = {
+    "the prompt ends inside a character": (
+        ["H", "ð", "Ł"], ["Į", "¶", "!"], ["", "🌶", "!"], [None, "H🌶", "!"],
+    ),
+    "the prompt ends inside a character that stays incomplete": (
+        ["H", "ð"], ["!"], ["\ufffd!"], ["H\ufffd!"],
+    ),
+    "the output ends inside a character": (["H"], ["ĠðŁ"], [" "], [None]),
+    "the output ends with a wrong byte": (["H"], ["Į"], ["\ufffd"], [None]),
+    # With the stop string " ", vLLM lets the model generate the third token.
+    "the stop string is complete one token earlier": (
+        ["H"], ["ĠðŁ", "Į", "¶"], [" ", "", "🌶"], [None, None, " 🌶"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DIFFERENCES)
+def test_where_the_text_is_not_vllms(detokenizers: Any, kind: str) -> None:
+    from pywasmtok.compat.vllm.detokenizer import hook
+
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    merges = [("ð", "Ł"), ("Ġ", "ðŁ")]
+    vocabulary = [*alphabet, *("".join(pair) for pair in merges)]
+    inner = tokenizers.Tokenizer(
+        tokenizers.models.BPE({token: n for n, token in enumerate(vocabulary)}, merges)
+    )
+    inner.decoder = tokenizers.decoders.ByteLevel()
+    theirs, ours = (make(inner.to_str().encode()) for _ in range(2))
+    assert exchange(ours) is None
+    hook()
+    prompt, output, *expected = DIFFERENCES[kind]
+    request = SimpleNamespace(skip=True, prompt_token_ids=ours.convert_tokens_to_ids(prompt))
+    for tokenizer, texts in zip((ours, theirs), expected, strict=True):
+        one = detokenizers.FastIncrementalDetokenizer(tokenizer, request)
+        ids = tokenizer.convert_tokens_to_ids(output)
+        assert [one._protected_step(token_id) for token_id in ids] == texts
+
+
+def test_the_file_is_there_for_what_reads_it(ours: Any) -> None:
+    # llguidance and xgrammar build their tables from it, and vLLM looks for the mark of spaces.
+    theirs = make().backend_tokenizer
+    assert json.loads(ours.backend_tokenizer.to_str()) == json.loads(theirs.to_str())
+    assert ours.backend_tokenizer.get_added_tokens_decoder() == theirs.get_added_tokens_decoder()
+    assert ours.added_tokens_decoder == make().added_tokens_decoder

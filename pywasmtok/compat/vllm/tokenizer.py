@@ -82,7 +82,7 @@ def exchange(tokenizer: Any) -> str | None:
     ours = Inside._of(Engine(None, inner, "tokenizer.json"), settings)
     core = ours.core
     if core is None:
-        return "the core refuses its tokenizer.json; `pywasmtok info` says why"
+        return f"the core refuses its tokenizer.json: {ours.refusal}"
     if core.stream_backend != "core":
         return f"its text is {core.stream_backend}"
     PLAIN.apply(inner)

@@ -1,0 +1,1 @@
+"""SGLang's loading of tokenizers with the core inside, without a GPU."""
