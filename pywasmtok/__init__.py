@@ -89,6 +89,7 @@ from .tokenizer.tokenizer import BackendInfo, Tokenizer
 
 if typing.TYPE_CHECKING:
     from ._host.snapshots.store import SnapshotStore
+    from .tokenizer.arrow.column import EncodedColumn
 
 __version__ = "0.1.0"
 
@@ -110,6 +111,7 @@ __all__ = [
     "Decoder",
     "DocstringParsingException",
     "EmptyFile",
+    "EncodedColumn",
     "Encoder",
     "Encoding",
     "EncodingBatch",
@@ -171,7 +173,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> typing.Any:
-    # It needs wasmtime, which importing this package does not load.
+    # What importing this package does not load: it needs wasmtime, or few programs need it.
+    if name == "EncodedColumn":
+        from .tokenizer.arrow.column import EncodedColumn
+
+        return EncodedColumn
     if name == "SnapshotStore":
         from ._host.snapshots.store import SnapshotStore
 

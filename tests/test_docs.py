@@ -107,6 +107,19 @@ def test_the_example_of_the_drop_in_for_transformers_runs() -> None:
     ]
 
 
+def test_the_examples_of_arrow_run() -> None:
+    for name in ("pyarrow", "polars", "pandas", "datasets"):
+        pytest.importorskip(name, reason=f"{name} is not installed: pip install {name}")
+    lines = run_examples_of("docs/arrow.md")
+    assert lines[:3] == [
+        "list<item: uint32> 1",
+        "List(UInt32) 1",
+        "list<item: uint32>[pyarrow] 1",
+    ]
+    assert "uint32" in lines[3]
+    assert lines[4:] == ["4", "list<item: uint32> uint32 2", "List(UInt32)"]
+
+
 def run_examples_of(page: str) -> list[str]:
     example = "\n".join(fenced(page, "python"))
     run = subprocess.run(

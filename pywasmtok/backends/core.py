@@ -187,8 +187,14 @@ class CoreBackend(Backend):
         special_is_text: bool = False,
         threads: int | None = None,
     ) -> EncodingBatch:
+        from .._utf8_texts import Utf8Texts
+
         self._require_no_padding()
-        singles = [item for item in texts if isinstance(item, str)]
+        singles: Sequence[str] = (
+            texts
+            if isinstance(texts, Utf8Texts)
+            else [item for item in texts if isinstance(item, str)]
+        )
         if len(singles) == len(texts):
             wanted = add_special_tokens, special_is_text
             data, bounds = self._core.encode_batch_ids(singles, *wanted, threads)

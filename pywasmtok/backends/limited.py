@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .._host.calls.deadline import within
 from .._host.calls.long_text import LONG_TEXT
+from .._utf8_texts import Utf8Texts
 from ..errors import InputTooLarge, QuotaExceeded
 from ..tokenizer.ids import as_bytes
 
@@ -134,11 +135,14 @@ class Limited:
         most = self._limits.max_text_bytes
         if most is None:
             return
-        if {*map(type, texts)} == _TEXT and _UTF8_BYTES * sum(map(len, texts)) <= most:
+        if isinstance(texts, Utf8Texts):
+            size = texts.size
+        elif {*map(type, texts)} == _TEXT and _UTF8_BYTES * sum(map(len, texts)) <= most:
             # What nearly every batch is: so few characters that no text has to be looked through.
             return
-        # A value that is no text is refused where it is encoded.
-        size = sum(_utf8_length(text, most) for text in _flat(texts) if isinstance(text, str))
+        else:
+            # A value that is no text is refused where it is encoded.
+            size = sum(_utf8_length(text, most) for text in _flat(texts) if isinstance(text, str))
         if size > most:
             raise InputTooLarge.of(
                 f"text of {size} bytes; a call may have {most}",

@@ -94,13 +94,20 @@ def segments_of(
 
 def items_of(
     texts: Iterable[str | TextPair], listed: Callable[[Iterable[Any]], list[Any]] = list
-) -> list[str | TextPair]:
+) -> Sequence[str | TextPair]:
     """`listed` makes the list, within the bounds of a call where there are some."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InvalidArgument(
             f"a batch is an iterable of texts, not {type(texts).__name__}",
             hint="encode() takes a single text",
         )
+    if not isinstance(texts, list):
+        from .._utf8_texts import Utf8Texts
+
+        if isinstance(texts, Utf8Texts):
+            # Of these only the number is looked at.
+            listed(range(len(texts)))
+            return texts
     items = listed(texts)
     for place, item in enumerate(items):
         if isinstance(item, str):

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from ..errors import BackendUnavailable
-from .ids import FlatIds
+from .ids import ArrowIds, ArrowLists, Buffers, FlatIds
 from .lists import list_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class DetailSource(Protocol):
     ) -> AnyDetails: ...
 
 
-class Encoding(FlatIds, Sequence[int]):
+class Encoding(ArrowIds, FlatIds, Sequence[int]):
     """A sequence of ids over a flat, read-only u32 buffer.
 
     `.buffer`, `.numpy()` and (from Python 3.12 on) `memoryview(encoding)` give the ids without
@@ -139,6 +139,9 @@ class Encoding(FlatIds, Sequence[int]):
                 raise ValueError(f"ids are uint32: another type ({dtype}) needs a copy")
             return array.astype(dtype)
         return array.copy() if copy else array
+
+    def _arrow(self) -> Buffers:
+        return Buffers(self._data)
 
     if sys.version_info >= (3, 12):
 
@@ -293,7 +296,7 @@ def _restore(data: bytes, name: str, details: Details) -> Encoding:
     return Encoding(data, _Settled(name, details), "", None, False)
 
 
-class EncodingBatch(Sequence[Encoding]):
+class EncodingBatch(ArrowLists, Sequence[Encoding]):
     """Encodings that share one flat u32 buffer: item n owns `buffer[bounds[n]:bounds[n + 1]]`."""
 
     __slots__ = ("_bounds", "_data", "_names", "_sources", "_special", "_texts")
@@ -361,6 +364,9 @@ class EncodingBatch(Sequence[Encoding]):
             np.frombuffer(self._data, dtype=np.uint32),
             np.frombuffer(self._bounds, dtype=np.uint32),
         )
+
+    def _arrow(self) -> Buffers:
+        return Buffers(self._data, self._bounds)
 
     def __len__(self) -> int:
         return len(self._texts)

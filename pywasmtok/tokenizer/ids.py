@@ -1,11 +1,11 @@
-"""What callers may give as ids, turned into what a backend takes."""
+"""Ids as callers give them, turned into what a backend takes; and as other libraries take them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from array import array
 from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument, InvalidToken, TokenizerError
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_ID",
     "REPLACEMENT",
+    "ArrowIds",
+    "ArrowLists",
+    "Buffers",
     "FlatIds",
     "Ids",
     "as_bytes",
@@ -44,6 +47,47 @@ class FlatIds:
 
     @abstractmethod
     def __len__(self) -> int: ...
+
+
+class Buffers(NamedTuple):
+    """What an Arrow array of ids is made of."""
+
+    ids: bytes
+    bounds: bytes | None = None
+    """u32, one more than lists. None: the ids are the array."""
+    validity: bytes | None = None
+    """A bit a list, from the lowest on. None: no list is null."""
+    null_count: int = 0
+
+
+class ArrowIds:
+    """An Arrow array over memory that is there already: Arrow's PyCapsule interface."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _arrow(self) -> Buffers: ...
+
+    def __arrow_c_schema__(self) -> object:
+        from .arrow.exporting import schema_capsule
+
+        return schema_capsule(self._arrow())
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        from .arrow.exporting import array_capsules
+
+        return array_capsules(self._arrow(), requested_schema)
+
+
+class ArrowLists(ArrowIds):
+    """Lists of ids, also as a stream of one array."""
+
+    __slots__ = ()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        from .arrow.exporting import stream_capsule
+
+        return stream_capsule(self._arrow(), requested_schema)
 
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..client.answers import ServedTokenizer
     from ..client.blocking import Client
     from ..loading.sources import SourceLike
+    from .arrow.column import EncodedColumn
     from .fingerprint import Fingerprints
     from .ids import Ids
     from .special.tokens import SpecialTokens
@@ -166,6 +167,30 @@ class Tokenizer(ChatMethods):
             raise _with_character(error, items) from None
         except InvalidText as error:
             raise what_is_wrong_with(items) or error from None
+
+    def encode_arrow(
+        self,
+        data: object,
+        column: str | None = None,
+        add_special_tokens: bool = True,
+        *,
+        special: Special = "all",
+        threads: int | None = None,
+    ) -> EncodedColumn:
+        """The texts of an Arrow array, or of a column of a table, as a column of lists of ids.
+
+        `data` is an object of pyarrow, polars, pandas or any other library with Arrow's PyCapsule
+        interface. The texts are read where they lie. A null stays null. See docs/arrow.md.
+        """
+        from .arrow.column import encode_rows
+        from .arrow.importing import read
+
+        return encode_rows(
+            read(data, column),
+            lambda texts: self.encode_batch(
+                texts, add_special_tokens, special=special, threads=threads
+            ),
+        )
 
     @observed("encode_segments")
     def encode_segments(

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from ..._utf8_texts import Utf8Texts
 from ...errors import TokenizerError
 from ..linux import processors
 from ..wasm import status
@@ -98,17 +99,20 @@ class Parallel:
         """All ids, and u32 bounds: text n owns ids[bounds[n]..bounds[n + 1]]."""
 
         def several(cut: slice, helped: Job | None) -> tuple[bytes, bytes]:
-            data = _utf8_each(texts[cut])
-            lengths = array("I", map(len, data)).tobytes()
-            size = sum(map(len, data))
+            data, sizes = _utf8_of(texts, cut)
+            lengths, size = array("I", sizes).tobytes(), sum(sizes)
             parts = data if size > len(data) * _SMALL_ITEM else [b"".join(data)]
             answer: tuple[bytes, bytes] = run(
                 size, lambda one: one.encode_batch_ids(lengths, parts, flags), self.is_long, helped
             )
             return answer
 
-        # A value that is no text counts as empty here; encoding refuses it.
-        sizes = [len(text) if isinstance(text, str) else 0 for text in texts]
+        sizes: Sequence[int]
+        if isinstance(texts, Utf8Texts):
+            sizes = texts.sizes()
+        else:
+            # A value that is no text counts as empty here; encoding refuses it.
+            sizes = [len(text) if isinstance(text, str) else 0 for text in texts]
         total = sum(sizes)
         if total < self.shared:
             return several(slice(0, len(texts)), None)
@@ -122,8 +126,8 @@ class Parallel:
             text = None
             if cut.stop == cut.start + 1 and sizes[cut.start] > _TOO_LONG * goal:
                 with _places_from(cut.start):
-                    (data,) = _utf8_each(texts[cut])
-                text = self._cutter.parts_of(simple, data, flags, goal)
+                    data, _ = _utf8_of(texts, cut)
+                text = self._cutter.parts_of(simple, b"".join(data), flags, goal)
             parts = 1 if text is None else text.parts
             pieces += [(cut, text, part) for part in range(parts)]
 
@@ -210,9 +214,16 @@ def _cuts(sizes: Sequence[int], goal: int) -> list[slice]:
     return cuts
 
 
-def _utf8_each(texts: Sequence[str]) -> list[bytes]:
+def _utf8_of(
+    texts: Sequence[str], cut: slice
+) -> tuple[Sequence[bytes | memoryview], Sequence[int]]:
+    """The UTF-8 of these texts in parts, and how many bytes each text has."""
+    if isinstance(texts, Utf8Texts):
+        return texts.parts(cut), texts.sizes(cut)
+    texts = texts[cut]
     try:
-        return [text.encode() for text in texts]
+        data = [text.encode() for text in texts]
+        return data, list(map(len, data))
     except (UnicodeEncodeError, AttributeError):
         for place, text in enumerate(texts):
             utf8(text, f"texts[{place}]")

@@ -230,7 +230,7 @@ class Instance(GuestMemory):
         )
 
     def encode_batch_ids(
-        self, lengths: bytes, texts: Sequence[bytes], flags: int
+        self, lengths: bytes, texts: Sequence[bytes | memoryview], flags: int
     ) -> tuple[bytes, bytes]:
         """`lengths` are u32, one a text; `texts` are what lies one behind the other."""
         self.put(lengths, *texts)
@@ -618,7 +618,7 @@ class Instance(GuestMemory):
         self._input = start
         self._room = wanted
 
-    def put(self, *parts: bytes) -> None:
+    def put(self, *parts: bytes | memoryview) -> None:
         """Writes the parts one behind the other into the input buffer."""
         length = sum(map(len, parts))
         if length > self._room:
