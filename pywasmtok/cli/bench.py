@@ -8,18 +8,19 @@ import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from ..bench import compare, machine, tables
 from ..bench.groups import GROUPS
-from ..bench.inputs.texts import CORPORA
+from ..bench.inputs.texts import CORPORA, GENERATED
 from ..bench.libraries.files import TokenizerFile, label
 from ..bench.record import Record
 from ..bench.rows import WRONG
 from ..bench.running.plan import Plan, default_threads
-from ..bench.running.run import prepare_texts, run_all
+from ..bench.running.run import hashes, prepare_texts, run_all
 from ..bench.running.session import Setup
-from ..errors import LoadError, SourceNotFound
+from ..errors import InvalidArgument, LoadError, SourceNotFound
 
 __all__ = ["main", "run"]
 
@@ -52,10 +53,10 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
     plan = _plan(options)
     record = Record(
         date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        command=arguments,
+        command=[_without_folders(one) for one in arguments],
         machine=machine.describe(),
         libraries=machine.versions(),
-        plan=asdict(plan),
+        plan={name: _plain(value) for name, value in asdict(plan).items()},
         builds=_list(options.builds),
     )
     with tempfile.TemporaryDirectory(prefix="pywasmtok-bench-") as temporary:
@@ -65,11 +66,41 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
         texts = dict(options.text)
         setup = replace(setup, templates=_templates(options.templates), texts=texts)
         setup = prepare_texts(setup, folder, _progress)
-        run_all(record, setup, files, options.groups, _progress)
+        record.texts = hashes(setup)
+        record = _earlier(record, options) or record
+        run_all(
+            record, setup, files, options.groups, _progress, keep=partial(_keep, record, options)
+        )
+    return record
+
+
+def _earlier(record: Record, options: argparse.Namespace) -> Record | None:
+    """The record that `--resume` goes on with: one of the same plan, texts and libraries."""
+    if not options.resume or not options.json or not Path(options.json).stat().st_size:
+        return None
+    earlier = Record.read(options.json)
+    for name in ("plan", "texts", "builds", "libraries"):
+        if getattr(earlier, name) != getattr(record, name):
+            raise InvalidArgument(
+                f"the record is of another run: not the same {name}",
+                source=options.json,
+                hint="Give the options and texts of that run, or write another file",
+            )
+    earlier.without_failed()
+    return earlier
+
+
+def _without_folders(argument: str) -> str:
+    """Without the user's folders: a record may be published, and has hashes of files and texts."""
+    kind, equals, path = argument.rpartition("=")
+    return kind + equals + Path(path).name if Path(path).is_absolute() else argument
+
+
+def _keep(record: Record, options: argparse.Namespace) -> None:
     after = machine.describe()["load_average"]
     record.machine = {**record.machine, "load_average_after": after}
-    record.plan = {name: _plain(value) for name, value in record.plan.items()}
-    return record
+    if options.json:
+        record.write(options.json)
 
 
 def _read_all(sources: Sequence[str], folder: Path) -> list[TokenizerFile]:
@@ -104,13 +135,13 @@ def _plan(options: argparse.Namespace) -> Plan:
     if options.sizes:
         plan = replace(plan, sizes=tuple(options.sizes))
     if options.quick:
-        plan = replace(plan.quick(), corpora=("mixed",))
+        plan = replace(plan.quick(), corpora=(GENERATED + "mixed",))
         if not options.threads:
             plan = replace(plan, threads=(1, 2))
-    corpora = (*(options.corpora or ()), *(name for name, _ in options.text))
-    if corpora:
-        plan = replace(plan, corpora=corpora)
-    return plan
+    made = (GENERATED + kind for kind in options.corpora or ())
+    corpora = (*(kind for kind, _ in options.text), *made)
+    needed = max(GROUPS[group].needs(plan) for group in options.groups)
+    return replace(plan, corpora=corpora or plan.corpora, text_bytes=needed)
 
 
 def _require_writable(options: argparse.Namespace) -> None:
@@ -169,14 +200,21 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         help="a chat template, or a folder of *.jinja; may be repeated; default: an own one",
     )
     add("--groups", type=_names(GROUPS), default=list(GROUPS), metavar="A,B", help="default: all")
-    add("--corpora", type=_names(CORPORA), metavar="A,B", help=f"of {', '.join(CORPORA)}")
+    add(
+        "--corpora",
+        type=_names(CORPORA),
+        metavar="A,B",
+        help=f"generated text: {', '.join(CORPORA)}",
+    )
     add(
         "--text",
         type=_text,
-        action="append",
+        action="extend",
+        nargs="+",
         default=[],
-        metavar="NAME=PATH",
-        help="text that people wrote, a file or a folder; may be repeated; in place of ours",
+        metavar="FILE",
+        help="text that people wrote, a kind each: FILE or KIND=FILE, also a folder; "
+        "in place of generated text",
     )
     add("--sizes", type=_numbers, metavar="N,M", help="lengths of texts in bytes")
     add("--threads", type=_numbers, metavar="N,M", help="numbers of threads")
@@ -186,11 +224,18 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--seed", type=int, default=1, help="of the texts")
     add("--quick", action="store_true", help="small and few: does it work? No measurement")
     add("--json", metavar="FILE", help="writes the record")
+    add("--resume", action="store_true", help="goes on with the record of --json, group by group")
     add("--markdown", metavar="FILE", help="writes the tables")
     add("--plots", metavar="DIR", help="writes plots as SVG")
     add("--show", metavar="FILE", help="runs nothing: shows the record of an earlier run")
     add("--compare", nargs=2, metavar=("OLD", "NEW"), help="what changed between two records")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.resume and not options.json:
+        parser.error("--resume goes on with a record: name it with --json FILE")
+    kinds = [kind for kind, _ in options.text]
+    if len({*kinds}) < len(kinds):
+        parser.error("two texts are of the same kind: name kinds with --text KIND=FILE")
+    return options
 
 
 def _names(known: Collection[str]) -> Callable[[str], list[str]]:
@@ -205,10 +250,11 @@ def _names(known: Collection[str]) -> Callable[[str], list[str]]:
 
 
 def _text(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if not path or not name.isidentifier() or not Path(path).exists():
-        raise argparse.ArgumentTypeError(f"no NAME=PATH of a file or a folder: {text!r}")
-    return name, Path(path)
+    kind, _, path = text.rpartition("=")
+    kind = kind or Path(path).name.partition(".")[0]
+    if not Path(path).exists() or kind.startswith(GENERATED):
+        raise argparse.ArgumentTypeError(f"no FILE or KIND=FILE, nor a folder: {text!r}")
+    return kind, Path(path)
 
 
 def _numbers(text: str) -> list[int]:

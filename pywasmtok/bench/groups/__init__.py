@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..rows import Row
+from ..running.plan import Plan
 from ..running.session import Bench
 from . import (
     adversarial,
     batch,
     chat,
-    concurrent,
     concurrent_streaming,
     decode,
     encode,
+    first,
     latency,
     load,
     stops,
@@ -36,15 +37,26 @@ class Group:
     """Whether it starts a process for each library itself."""
     gives_text: bool = False
     """Whether the answers are texts, not ids."""
+    needs: Callable[[Plan], int] = lambda plan: plan.warm_up + 2_000_000
+    """Bytes of each kind of text that it takes; of groups with many callers, at least."""
 
 
 GROUPS: Mapping[str, Group] = {
-    "encode": Group("throughput on fresh text by kind and length; warm calls", encode.run),
-    "batch": Group("many texts in one call", batch.run),
-    "concurrent": Group("requests of several callers at once", concurrent.run, one_core=False),
+    "encode": Group(
+        "throughput by kind and length, of fresh and of repeated text",
+        encode.run,
+        needs=encode.needs,
+    ),
+    "first": Group(
+        "the first text of a new process, with the stored snapshot",
+        first.run,
+        own_children=True,
+        needs=first.needs,
+    ),
+    "batch": Group("many texts in one call", batch.run, needs=batch.needs),
     "decode": Group("lists of ids to text", decode.run, gives_text=True),
     "streaming": Group("ids one by one, up to 100,000", streaming.run, gives_text=True),
-    "latency": Group("P50, P90 and P99 of single calls", latency.run),
+    "latency": Group("P50, P90 and P99 of short calls", latency.run, needs=latency.needs),
     "concurrent-streaming": Group(
         "many streams at once", concurrent_streaming.run, one_core=False, gives_text=True
     ),
