@@ -77,7 +77,8 @@ class Contender:
 @dataclass
 class Result:
     times: list[float] = field(default_factory=list)
-    """Microseconds a call, one for each turn."""
+    """Microseconds a call, one for each turn: processor time."""
+    wall: list[float] = field(default_factory=list)
     equal: bool = True
     checked: bool = True
 
@@ -140,20 +141,23 @@ def calmly() -> Iterator[None]:
 
 
 def timed(
-    contender: Contender, inputs: Sequence[Any], *, warm: bool = False, clock: Clock = CPU
-) -> tuple[float, list[Any]]:
-    """Microseconds of one call, and all answers. Warm: of the best pass over seen inputs."""
+    contender: Contender, inputs: Sequence[Any], *, warm: bool = False
+) -> tuple[float, float, list[Any]]:
+    """Microseconds of one call in wall time and in processor time, and all answers. Warm: of the
+    best pass over seen inputs."""
     inputs = copies(inputs)
     call = contender.call
-    spent = []
+    spent, waited = [], []
     with blamed_on(contender.name), calmly():
         for _ in range(5 if warm else 1):
             answers = []
-            start = clock()
+            before, start = CPU(), WALL()
             for one in inputs:
                 answers.append(call(one))
-            spent.append(clock() - start)
-    return min(spent) / 1000 / len(inputs), answers
+            waited.append(WALL() - start)
+            spent.append(CPU() - before)
+    calls = 1000 * len(inputs)
+    return min(waited) / calls, min(spent) / calls, answers
 
 
 def measure(
@@ -162,7 +166,6 @@ def measure(
     rng: random.Random,
     *,
     warm: bool = False,
-    clock: Clock = CPU,
 ) -> dict[str, Result]:
     """The time of each turn for each contender, and whether its answers were the reference's."""
     results = {contender.name: Result() for contender in field_}
@@ -171,8 +174,9 @@ def measure(
         rng.shuffle(order)
         answers = {}
         for contender in order:
-            spent, raw = timed(contender, inputs, warm=warm, clock=clock)
+            wall, spent, raw = timed(contender, inputs, warm=warm)
             results[contender.name].times.append(spent)
+            results[contender.name].wall.append(wall)
             answers[contender.name] = [contender.plain(one) for one in raw]
         judge(results, answers)
     return results
@@ -196,8 +200,8 @@ def check_buffers(
     results: Mapping[str, Result],
 ) -> None:
     """The reference has no buffer form, so a sample of the buffers is held against its lists."""
-    expected = [reference.plain(one) for one in timed(reference, sample)[1]]
+    expected = [reference.plain(one) for one in timed(reference, sample)[-1]]
     for contender in field_:
-        answers = [contender.plain(one) for one in timed(contender, sample)[1]]
+        answers = [contender.plain(one) for one in timed(contender, sample)[-1]]
         results[contender.name].equal &= answers == expected
         results[contender.name].checked = True

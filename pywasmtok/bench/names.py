@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["CORPORA", "GROUPS"]
+__all__ = ["CORPORA", "GENERATED", "GROUPS"]
 
 GROUPS: Mapping[str, str] = {
-    "encode": "throughput on fresh text by kind and length; warm calls",
+    "encode": "throughput by kind and length, of fresh and of repeated text",
+    "first": "the first text of a new process, with the stored snapshot",
     "batch": "many texts in one call",
-    "concurrent": "requests of several callers at once",
     "decode": "lists of ids to text",
     "streaming": "ids one by one, up to 100,000",
-    "latency": "P50, P90 and P99 of single calls",
+    "latency": "P50, P90 and P99 of short calls",
     "concurrent-streaming": "many streams at once",
     "stops": "streams that look for stop sequences",
     "threads-encode": "threads with texts of their own",
@@ -26,5 +26,8 @@ GROUPS: Mapping[str, str] = {
     "chat-encode": "conversations to ids",
     "load": "time to a tokenizer: first, second, clone",
 }
+
+GENERATED = "generated "
+"""What the names of generated texts begin with."""
 
 CORPORA = ("english", "code", "zhja", "chat", "mixed")

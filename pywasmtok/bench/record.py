@@ -27,6 +27,8 @@ class Record:
     plan: Mapping[str, Any]
     builds: list[str]
     """Of ours; the first is what the others are compared with."""
+    texts: list[dict[str, Any]] = field(default_factory=list)
+    """Name, sha256 and bytes of each."""
     tokenizers: list[dict[str, Any]] = field(default_factory=list)
     groups: list[dict[str, Any]] = field(default_factory=list)
     """What was run: its name, tokenizer, seconds, and a failure or null."""
@@ -36,6 +38,18 @@ class Record:
     @property
     def ours(self) -> str:
         return self.builds[0] if self.builds else ""
+
+    def has(self, group: str, tokenizer: str) -> bool:
+        """Whether the group was measured to its end."""
+        return any(
+            (one["group"], one["tokenizer"], one["failure"]) == (group, tokenizer, None)
+            for one in self.groups
+        )
+
+    def without_failed(self) -> None:
+        """What a run that goes on measures anew."""
+        self.groups = [one for one in self.groups if one["failure"] is None]
+        self.rows = [row for row in self.rows if self.has(row.group, row.tokenizer)]
 
     def as_json(self) -> dict[str, Any]:
         document = {name: getattr(self, name) for name in self.__dataclass_fields__}

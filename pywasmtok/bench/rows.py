@@ -48,7 +48,8 @@ class Row:
     def key(self) -> tuple[object, ...]:
         """What two records call the same figure."""
         case = tuple(sorted(self.case.items()))
-        return (self.tokenizer, self.group, case, self.measure.name, self.library)
+        measured = (self.measure.name, self.measure.clock)
+        return (self.tokenizer, self.group, case, measured, self.library)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -5,19 +5,25 @@ In brackets how many times better ours is: x2.00 is twice the throughput, or hal
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .groups import GROUPS
+from .libraries.native import NAME as NATIVE
+from .libraries.peers import TWIN
 from .record import Record
 from .rows import WRONG, Case, Measure, Row
+from .running.apart import PROCESSES
 
 __all__ = ["better", "head", "markdown", "size_name", "terminal"]
 
 Table = list[list[str]]
 # Of these figures there are too many for a page; the record has them.
 HIDDEN = {"time(2n) / time(n)"}
+CLOCKS = {"wall": ", wall time", "cpu": ", processor time", "none": ""}
+BEST = "to best peer"
+# These are no peers.
+OWN = {TWIN, PROCESSES, NATIVE, "sandbox"}
 # Of hostile texts, these lengths and the longest are shown.
 SHOWN = (64 << 10, 1 << 20)
 
@@ -81,7 +87,8 @@ def _legend(record: Record) -> list[str]:
         f"`twin` is a second instance of `{ours}`: what separates them is noise.",
         f"`processes` is `{ours}` in a process for each thread: what threads could gain at best.",
         "WRONG IDS, WRONG TEXT: the answers of the timed calls were not the reference's.",
-        "MB are 1,000,000 bytes; medians; CPU time on one core unless a table says wall time.",
+        f"`{BEST}`: the median of `{ours}` against that of the best peer; above 1 it is better.",
+        "MB are 1,000,000 bytes; medians. Text that is `generated` was made by the bench.",
     ]
 
 
@@ -96,9 +103,8 @@ def _page(record: Record, *, markdown: bool) -> Iterator[str]:
             name = title(*key)
             yield f"### {name}" if markdown else f"{tokenizer}: {name}"
             yield ""
-            yield from layout(table(some, record.ours), markdown)
+            yield from layout(table(some, record.builds), markdown)
             yield ""
-    yield from _means(record, rows, markdown)
     for run in record.groups:
         if run["failure"]:
             yield f"{run['tokenizer']}: {run['group']} {run['failure']}"
@@ -115,12 +121,13 @@ def _on_page(record: Record, row: Row) -> bool:
 
 
 def title(group: str, measure: Measure) -> str:
-    clock = ", wall time" if measure.clock == "wall" else ""
-    return f"{group}: {measure.name} ({measure.unit}{clock})"
+    return f"{group}: {measure.name} ({measure.unit}{CLOCKS[measure.clock]})"
 
 
-def table(rows: Sequence[Row], ours: str) -> Table:
+def table(rows: Sequence[Row], builds: Sequence[str]) -> Table:
     names = list(dict.fromkeys(row.library for row in rows))
+    peers = [name for name in names if name not in OWN and name not in builds]
+    ours = builds[0] if builds else ""
     columns = list(dict.fromkeys(column for row in rows for column in row.case))
     cells: dict[str, dict[str, Row]] = {}
     cases: dict[str, Case] = {}
@@ -128,12 +135,23 @@ def table(rows: Sequence[Row], ours: str) -> Table:
         key = repr(sorted(row.case.items()))
         cases.setdefault(key, row.case)
         cells.setdefault(key, {})[row.library] = row
-    lines = [[*columns, *names]]
+    lines = [[*columns, *names, *([BEST] if peers else [])]]
     for key, case in cases.items():
         shown = [_shown(column, case.get(column, "")) for column in columns]
         own = cells[key].get(ours)
         lines.append([*shown, *(cell(cells[key].get(name), own) for name in names)])
+        if peers:
+            lines[-1].append(
+                _ratio(own, [row for row in cells[key].values() if row.library in peers])
+            )
     return lines
+
+
+def _ratio(ours: Row | None, peers: Sequence[Row]) -> str:
+    """How many times better ours is than the best of the peers with right answers."""
+    found = [better(row, ours) for row in peers if row.ids != WRONG] if ours is not None else []
+    ratios = [ratio for ratio in found if ratio is not None]
+    return f"{min(ratios):.2f}" if ratios else "-"
 
 
 def cell(row: Row | None, ours: Row | None) -> str:
@@ -169,33 +187,6 @@ def _shown(column: str, value: str | int) -> str:
     if isinstance(value, str):
         return value
     return size_name(value) if column == "bytes" else f"{value:,}"
-
-
-def _means(record: Record, rows: Sequence[Row], markdown: bool) -> Iterator[str]:
-    """One number for each group and library: the geometric mean of the ratios."""
-    own = {row.key[:-1]: row for row in rows if row.library == record.ours}
-    ratios: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for row in rows:
-        sister = own.get(row.key[:-1])
-        ratio = better(row, sister) if sister is not None and row.ids != WRONG else None
-        if ratio is not None and row.library != record.ours:
-            name = f"{row.group}: {row.measure.name}"
-            ratios.setdefault((row.tokenizer, name), {}).setdefault(row.library, []).append(ratio)
-    names = list(dict.fromkeys(name for of_each in ratios.values() for name in of_each))
-    if not names:
-        return
-    lines = [["tokenizer", "measure", *names]]
-    for (tokenizer, name), of_each in ratios.items():
-        means = [
-            f"{statistics.geometric_mean(of_each[one]):.2f}" if one in of_each else "-"
-            for one in names
-        ]
-        lines.append([tokenizer, name, *means])
-    heading = f"Geometric means: how many times better {record.ours} is"
-    yield f"## {heading}" if markdown else heading
-    yield ""
-    yield from layout(lines, markdown)
-    yield ""
 
 
 def layout(lines: Table, markdown: bool) -> list[str]:

@@ -9,18 +9,21 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from ..bench import compare, machine, tables
+from ..bench.groups import GROUPS
 from ..bench.libraries.files import TokenizerFile, label
+from ..bench.names import GENERATED
 from ..bench.record import Record
 from ..bench.rows import WRONG
 from ..bench.running.plan import Plan, default_threads
-from ..bench.running.run import prepare_texts, run_all
+from ..bench.running.run import hashes, prepare_texts, run_all
 from ..bench.running.session import Setup
-from ..errors import LoadError, SourceNotFound
+from ..errors import InvalidArgument, LoadError, SourceNotFound
 from .common import DEMO, print_json, source_file
-from .exits import Exit
+from .exits import Exit, Usage
 from .options.bench import listed
 from .options.tree import whole
 from .terminal import waiting
@@ -36,6 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run_command(options: argparse.Namespace) -> int:
     """The finding is that our ids were not the reference's, or that a group failed."""
+    _check_usage(options)
     if options.compare:
         old, new = (Record.read(source_file(path)) for path in options.compare)
         if options.json:
@@ -63,6 +67,14 @@ def run_command(options: argparse.Namespace) -> int:
     return _verdict(record)
 
 
+def _check_usage(options: argparse.Namespace) -> None:
+    if options.resume and not _record_file(options):
+        raise Usage("--resume goes on with a record: name it with --json FILE")
+    kinds = [kind for kind, _ in options.text]
+    if len({*kinds}) < len(kinds):
+        raise Usage("two texts are of the same kind: name kinds with --text KIND=FILE")
+
+
 def _record_file(options: argparse.Namespace) -> str | None:
     return None if options.json is True else options.json
 
@@ -71,10 +83,10 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
     plan = _plan(options)
     record = Record(
         date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        command=arguments,
+        command=[_without_folders(one) for one in arguments],
         machine=machine.describe(),
         libraries=machine.versions(),
-        plan=asdict(plan),
+        plan={name: _plain(value) for name, value in asdict(plan).items()},
         builds=listed(options.builds),
     )
     temporary_folder = tempfile.TemporaryDirectory(prefix="pywasmtok-bench-")
@@ -85,11 +97,42 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
         texts = dict(options.text)
         setup = replace(setup, templates=_templates(options.templates), texts=texts)
         setup = prepare_texts(setup, folder, progress.say)
-        run_all(record, setup, files, options.groups, progress.say)
+        record.texts = hashes(setup)
+        record = _earlier(record, options) or record
+        keep = partial(_keep, record, options)
+        run_all(record, setup, files, options.groups, progress.say, keep=keep)
+    return record
+
+
+def _earlier(record: Record, options: argparse.Namespace) -> Record | None:
+    """The record that `--resume` goes on with: one of the same plan, texts and libraries."""
+    path = _record_file(options)
+    if not options.resume or path is None or not Path(path).stat().st_size:
+        return None
+    earlier = Record.read(path)
+    for name in ("plan", "texts", "builds", "libraries"):
+        if getattr(earlier, name) != getattr(record, name):
+            raise InvalidArgument(
+                f"the record is of another run: not the same {name}",
+                source=path,
+                hint="Give the options and texts of that run, or write another file",
+            )
+    earlier.without_failed()
+    return earlier
+
+
+def _without_folders(argument: str) -> str:
+    """Without the user's folders: a record may be published, and has hashes of files and texts."""
+    kind, equals, path = argument.rpartition("=")
+    return kind + equals + Path(path).name if Path(path).is_absolute() else argument
+
+
+def _keep(record: Record, options: argparse.Namespace) -> None:
     after = machine.describe()["load_average"]
     record.machine = {**record.machine, "load_average_after": after}
-    record.plan = {name: _plain(value) for name, value in record.plan.items()}
-    return record
+    path = _record_file(options)
+    if path is not None:
+        record.write(path)
 
 
 def _read_all(sources: Sequence[str], folder: Path) -> list[TokenizerFile]:
@@ -124,13 +167,13 @@ def _plan(options: argparse.Namespace) -> Plan:
     if options.sizes:
         plan = replace(plan, sizes=tuple(options.sizes))
     if options.quick:
-        plan = replace(plan.quick(), corpora=("mixed",))
+        plan = replace(plan.quick(), corpora=(GENERATED + "mixed",))
         if not options.threads:
             plan = replace(plan, threads=(1, 2))
-    corpora = (*(options.corpora or ()), *(name for name, _ in options.text))
-    if corpora:
-        plan = replace(plan, corpora=corpora)
-    return plan
+    made = (GENERATED + kind for kind in options.corpora or ())
+    corpora = (*(kind for kind, _ in options.text), *made)
+    needed = max(GROUPS[group].needs(plan) for group in options.groups)
+    return replace(plan, corpora=corpora or plan.corpora, text_bytes=needed)
 
 
 def _require_writable(options: argparse.Namespace) -> None:

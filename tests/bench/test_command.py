@@ -39,9 +39,9 @@ def test_a_quick_run_from_the_command_line(
     keys = {
         (one["library"], one["case"]["bytes"], one["case"].get("state")) for one in document["rows"]
     }
-    assert ("hf", 200, "warm") in keys
+    assert ("hf", 200, "repeated") in keys
     assert ("portable", 2000, "fresh") in keys
-    assert "| zhja | 2 KB |" in Path(files["markdown"]).read_text(encoding="utf-8")
+    assert "| generated zhja | 2 KB |" in Path(files["markdown"]).read_text(encoding="utf-8")
     drawn = sorted(path.name for path in Path(files["plots"]).iterdir())
     assert drawn == ["demo-latency.svg", "demo-length-buffer.svg", "demo-length-list.svg"]
     for name in drawn:
@@ -55,16 +55,54 @@ def test_a_quick_run_from_the_command_line(
 def test_text_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
+    record = str(tmp_path / "record.json")
     options = ["--quick", "--groups", "encode", "--only", "portable", "--sizes", "200"]
     (mine / "short.txt").write_text("too short\n", encoding="utf-8")
-    assert main(["bench", *options, "--text", f"mine={mine}"]) == 2
-    assert "has 10 characters of text; this plan needs" in capsys.readouterr().err
-    words = "".join(f"word {number} of mine\n" for number in range(200_000))
-    (mine / "long.txt.gz").write_bytes(gzip.compress(words.encode()))
-    assert main(["bench", *options, "--text", f"mine={mine}"]) == 0
+    assert main(["bench", *options, "--text", str(mine)]) == 2
+    said = capsys.readouterr().err
+    assert "10 bytes of text are too few: these groups and sizes need 28000" in said
+    (mine / "no-text").write_bytes(b"ab\xff")
+    assert main(["bench", *options, "--text", str(mine / "no-text")]) == 2
+    assert "no UTF-8 at byte 2" in capsys.readouterr().err
+    (mine / "no-text").unlink()
+    words = "".join(f"word {number} of mine\n" for number in range(2_000))
+    (mine / "code.txt.gz").write_bytes(gzip.compress(words.encode()))
+    both = ["--text", str(mine / "code.txt.gz"), f"my kind={mine}", "--json", record]
+    assert main(["bench", *options, *both]) == 0
     printed = capsys.readouterr().out
-    assert "mine  200 B  buffer  fresh" in printed
-    assert "mixed" not in printed
+    assert "code     200 B  buffer  fresh" in printed
+    assert "my kind  200 B  list    repeated" in printed
+    assert "generated" not in printed.replace("`generated`", "")
+    document = json.loads(Path(record).read_text(encoding="utf-8"))
+    assert [(text["name"], text["bytes"] > 28_000) for text in document["texts"]] == [
+        ("code", True),
+        ("my kind", True),
+    ]
+
+
+def test_a_run_goes_on_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "record.json"
+    options = ["--quick", "--only", "portable", "--json", str(path), "--resume"]
+    options += ["--groups", "latency,decode"]
+    assert main(["bench", *options]) == 0
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["groups"][1]["failure"] = "was interrupted"
+    document["rows"][0]["samples"] = [17]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["bench", *options]) == 0
+    said = capsys.readouterr().err
+    assert "demo: decode (2 of 2)" in said
+    assert "demo: latency" not in said
+    resumed = json.loads(path.read_text(encoding="utf-8"))
+    assert [(one["group"], one["failure"]) for one in resumed["groups"]] == [
+        ("latency", None),
+        ("decode", None),
+    ]
+    assert resumed["rows"][0]["samples"] == [17]
+    assert len(resumed["rows"]) == len(document["rows"])
+    assert main(["bench", *options, "--seed", "2"]) == 2
+    assert "the record is of another run: not the same plan" in capsys.readouterr().err
 
 
 def test_wrong_ids_of_ours_end_it_with_an_error(
@@ -102,6 +140,8 @@ def test_errors_are_one_line(options: list[str], capsys: pytest.CaptureFixture[s
         ["--corpora", "x"],
         ["--threads", "a"],
         ["--text", "x"],
+        ["--text", __file__, __file__],
+        ["--resume"],
     ],
 )
 def test_wrong_usage(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def test_a_liar_is_found_and_nobody_else(group: str) -> None:
 @pytest.fixture(scope="module")
 def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
     file = TokenizerFile.read("builtin:demo", tmp_path_factory.mktemp("bench"))
-    return Setup(file, Plan(corpora=("zhja",)).quick(), only=("portable", "twin", "hf"))
+    return Setup(file, Plan(corpora=("generated zhja",)).quick(), only=("portable", "twin", "hf"))
 
 
 @pytest.mark.parametrize("group", IN_TURNS)
@@ -75,6 +75,13 @@ def test_hostile_texts_run_in_processes(setup: Setup, monkeypatch: pytest.Monkey
     assert {row.measure.unit for row in of_ours} == {"MB/s", "x"}
     assert "wrong" not in {row.ids for row in rows}
     assert {row.library for row in rows} == {"portable", "twin", "hf"}
+
+
+def test_the_first_text_is_measured_in_processes(setup: Setup) -> None:
+    rows = list(rows_of(setup, "first", []))
+    assert {row.library for row in rows} == {"portable", "twin", "hf"}
+    assert all(row.value and row.case == {"text": "generated zhja", "bytes": 2_000} for row in rows)
+    assert {row.measure.unit for row in rows} == {"MB/s", "ms"}
 
 
 def test_loading_and_memory_run_in_processes(setup: Setup) -> None:

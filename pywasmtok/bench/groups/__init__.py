@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..rows import Row
+from ..running.plan import Plan
 from ..running.session import Bench
 from . import (
     adversarial,
     batch,
     chat,
-    concurrent,
     concurrent_streaming,
     decode,
     encode,
+    first,
     latency,
     load,
     stops,
@@ -35,16 +36,18 @@ class Group:
     """Whether it starts a process for each library itself."""
     gives_text: bool = False
     """Whether the answers are texts, not ids."""
+    needs: Callable[[Plan], int] = lambda plan: plan.warm_up + 2_000_000
+    """Bytes of each kind of text that it takes; of groups with many callers, at least."""
 
 
 # What each measures is in `bench/names.py`.
 GROUPS: Mapping[str, Group] = {
-    "encode": Group(encode.run),
-    "batch": Group(batch.run),
-    "concurrent": Group(concurrent.run, one_core=False),
+    "encode": Group(encode.run, needs=encode.needs),
+    "first": Group(first.run, own_children=True, needs=first.needs),
+    "batch": Group(batch.run, needs=batch.needs),
     "decode": Group(decode.run, gives_text=True),
     "streaming": Group(streaming.run, gives_text=True),
-    "latency": Group(latency.run),
+    "latency": Group(latency.run, needs=latency.needs),
     "concurrent-streaming": Group(concurrent_streaming.run, one_core=False, gives_text=True),
     "stops": Group(stops.run, gives_text=True),
     "threads-encode": Group(threads.encode, one_core=False),

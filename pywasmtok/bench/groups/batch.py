@@ -6,22 +6,28 @@ from collections.abc import Iterator
 
 from ..measure import batchers, measure
 from ..rows import Case, Measure, Row
+from ..running.plan import Plan
 from ..running.session import Bench
 
-__all__ = ["run"]
+__all__ = ["needs", "run"]
 
 SPEED = Measure("throughput", "MB/s", higher_is_better=True, clock="cpu")
 MESSAGE = 176  # bytes: what a message of a chat has on average
-LONG = 200_000
 LONG_TEXTS = 10
+ROUNDS = 6
+
+
+def needs(plan: Plan) -> int:
+    rounds = 2 * min(plan.rounds, ROUNDS)
+    return plan.warm_up + rounds * (plan.messages * MESSAGE + LONG_TEXTS * plan.volume)
 
 
 def run(bench: Bench) -> Iterator[Row]:
     plan = bench.plan
     for corpus in plan.corpora:
         bench.warm_up(corpus)
-        for count, size in ((plan.messages, MESSAGE), (LONG_TEXTS, min(LONG, 20 * plan.volume))):
-            batches = [[bench.texts(corpus, size, count)] for _ in range(min(plan.rounds, 6))]
+        for count, size in ((plan.messages, MESSAGE), (LONG_TEXTS, plan.volume)):
+            batches = [[bench.texts(corpus, size, count)] for _ in range(min(plan.rounds, ROUNDS))]
             for form in ("buffer", "list"):
                 field = batchers(bench.libraries, form)
                 # The lists get other texts: those of the buffers have been seen.

@@ -1,20 +1,28 @@
-"""Fresh text by kind and length, buffers beside buffers and lists beside lists; and the floor of a
-call: texts that were all seen."""
+"""Text by kind and length, fresh and repeated, buffers beside buffers and lists beside lists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..measure import WALL, check_buffers, encoders, measure
+from ..measure import check_buffers, encoders, measure
 from ..rows import Case, Measure, Row
+from ..running.plan import Plan
 from ..running.session import Bench
 
-__all__ = ["run"]
+__all__ = ["needs", "run"]
 
 SPEED = Measure("throughput", "MB/s", higher_is_better=True, clock="wall")
-CALL = Measure("time of a call", "us", higher_is_better=False, clock="wall")
+WORK = Measure("throughput", "MB/s", higher_is_better=True, clock="cpu")
 # Up to this size a call is counted in microseconds, too.
 SHORT = 1_000
+CALL = Measure("time of a call", "us", higher_is_better=False, clock="wall")
+
+
+def needs(plan: Plan) -> int:
+    """Bytes of each kind of text."""
+    return plan.warm_up + sum(
+        2 * plan.repeats(size) * plan.group(size) * size for size in plan.sizes
+    )
 
 
 def run(bench: Bench) -> Iterator[Row]:
@@ -30,14 +38,14 @@ def of_size(bench: Bench, corpus: str, form: str, size: int) -> Iterator[Row]:
     if not field:
         return
     turns = [bench.texts(corpus, size, plan.group(size)) for _ in range(plan.repeats(size))]
-    results = measure(field, turns, bench.rng, clock=WALL)
+    results = measure(field, turns, bench.rng)
     reference = bench.reference()
     if form == "buffer" and reference is not None:
         check_buffers(field, reference, turns[0][:3], results)
-    case: Case = {"text": corpus, "bytes": size, "ids as": form, "state": "fresh"}
-    yield from bench.rates(case, SPEED, size, results)
-    if size <= SHORT:
-        yield from bench.times(case, CALL, results)
-    if size == min(plan.sizes):
-        results = measure(field, [turns[0][:50]] * plan.rounds, bench.rng, warm=True, clock=WALL)
-        yield from bench.times({**case, "state": "warm"}, CALL, results)
+    case: Case = {"text": corpus, "bytes": size, "ids as": form}
+    repeated = measure(field, [turns[0][:50]] * plan.rounds, bench.rng, warm=True)
+    for state, found in (("fresh", results), ("repeated", repeated)):
+        for measured in (SPEED, WORK):
+            yield from bench.rates({**case, "state": state}, measured, size, found)
+        if size <= SHORT:
+            yield from bench.times({**case, "state": state}, CALL, found)

@@ -15,13 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..inputs.texts import Tape
 from ..libraries.peers import PEERS, TWIN, LeftOutError, load, names_of
 from ..rows import Measure, Row
 from ..running.child import ChildFailedError, lines_of
 from ..running.session import Bench, Setup
 
-__all__ = ["in_child", "memory", "proportional", "times"]
+__all__ = ["importing", "in_child", "in_process", "memory", "proportional", "times"]
 
 TIME = Measure("time to load", "ms", higher_is_better=False, clock="wall")
 CLONE = Measure("time of a further instance", "ms", higher_is_better=False, clock="wall")
@@ -51,18 +50,18 @@ def loads(bench: Bench, name: str) -> Iterator[Row]:
     try:
         for _ in range(bench.plan.loads):
             if name in PEERS:
-                measured = in_process(bench, name)
+                measured = in_process(bench, "load", name)
                 for state in found if bench.plan.cold else (ALL,):
                     found[state].append(measured)
             elif bench.plan.cold:
                 with caches() as (empty, core):
-                    found[NOTHING].append(in_process(bench, name, empty))
-                    found[ALL].append(in_process(bench, name, empty))
-                    in_process(bench, name, core, source="builtin:demo")
-                    found[CORE].append(in_process(bench, name, core))
+                    found[NOTHING].append(in_process(bench, "load", name, empty))
+                    found[ALL].append(in_process(bench, "load", name, empty))
+                    in_process(bench, "load", name, core, source="builtin:demo")
+                    found[CORE].append(in_process(bench, "load", name, core))
             else:
-                in_process(bench, name)
-                found[ALL].append(in_process(bench, name))
+                in_process(bench, "load", name)
+                found[ALL].append(in_process(bench, "load", name))
     except ChildFailedError as error:
         problem = str(error)
     except LeftOutError as reason:
@@ -90,9 +89,9 @@ def memory(bench: Bench) -> Iterator[Row]:
         kept[name] = {}
         try:
             if name not in PEERS:
-                in_process(bench, name)  # so that the next ones find what a cache can hold
+                in_process(bench, "load", name)  # so that the next ones find what a cache can hold
             for _ in range(bench.plan.loads):
-                for state, size in in_process(bench, name)["memory"].items():
+                for state, size in in_process(bench, "load", name)["memory"].items():
                     kept[name].setdefault(state, []).append(size / 1e6)
         except ChildFailedError as error:
             notes[name] = str(error)
@@ -107,11 +106,11 @@ def memory(bench: Bench) -> Iterator[Row]:
 
 
 def in_process(
-    bench: Bench, name: str, cache: str | None = None, source: str | None = None
+    bench: Bench, task: str, name: str, cache: str | None = None, **more: Any
 ) -> dict[str, Any]:
-    job = {"setup": bench.setup.as_json(), "library": name, "source": source}
+    job = {"setup": bench.setup.as_json(), "library": name, **more}
     environment = {} if cache is None else {CACHE: cache}
-    (line,) = lines_of("load", job, seconds=bench.plan.seconds, environment=environment)
+    (line,) = lines_of(task, job, seconds=bench.plan.seconds, environment=environment)
     if "absent" in line:
         raise LeftOutError(line["absent"])
     return line
@@ -119,7 +118,7 @@ def in_process(
 
 def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     setup, name = Setup.from_json(job["setup"]), job["library"]
-    if job["source"] is not None:
+    if "source" in job:
         # Only to leave in the cache what any first load leaves there.
         from ...loading.factory import create_tokenizer
 
@@ -127,10 +126,8 @@ def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         create_tokenizer(job["source"], encoder="core", decoder="core", build=build)
         yield {}
         return
-    text = Tape(setup.plan.corpora[0], setup.plan.seed, setup.texts.get(setup.plan.corpora[0]))
-    seen = text.take(min(MOST_SEEN, setup.plan.thread_volume))
-    with suppress(ImportError):  # then loading says so
-        importlib.import_module(OURS if name not in PEERS else PACKAGES.get(name, HF))
+    seen = setup.tape(setup.plan.corpora[0]).take(min(MOST_SEEN, setup.plan.thread_volume))
+    importing(name)
     before = proportional()
     start = time.perf_counter()
     try:
@@ -150,6 +147,12 @@ def in_child(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         answer["clones"] = further(library.tokenizer, setup.plan.instances, seen, kept)
     answer["memory"] = kept
     yield answer
+
+
+def importing(name: str) -> None:
+    """The modules of a library, before a clock starts."""
+    with suppress(ImportError):  # then loading says so
+        importlib.import_module(OURS if name not in PEERS else PACKAGES.get(name, HF))
 
 
 def further(tokenizer: Any, count: int, text: str, kept: dict[str, int]) -> list[float]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...errors import InvalidArgument
+from ..names import GENERATED
 from .words import (
     CHINESE,
     HAN,
@@ -247,9 +248,10 @@ class Tape:
     """Text that is handed out once: no two calls of `take` see the same part of it."""
 
     def __init__(self, name: str, seed: int, ready: Path | None = None) -> None:
-        """`ready`: a file of such text, handed out before any is made. Nothing more is made of a
-        kind that is not one of ours."""
-        made = CORPORA[name](random.Random(f"{name} {seed}")) if name in CORPORA else iter(())
+        """`ready`: a file of text, handed out first. More is made only of a generated kind."""
+        kind = name.removeprefix(GENERATED)
+        makes = ready is None or name != kind
+        made = CORPORA[kind](random.Random(f"{kind} {seed}")) if makes else iter(())
         self._source = made if ready is None else itertools.chain(_read(ready), made)
         self._rest = ""
 
@@ -259,7 +261,10 @@ class Tape:
         while have < size:
             part = next(self._source, None)
             if part is None:
-                raise InvalidArgument("the text is too short: no part of it is used twice")
+                raise InvalidArgument(
+                    f"the text has {have} bytes left of the {size} that are next: "
+                    "no part of it is used twice"
+                )
             parts.append(part)
             have += len(part.encode())
         data = "".join(parts).encode()
@@ -287,11 +292,19 @@ def gather(source: Path, size: int, path: Path) -> None:
             if one.is_file():
                 data = one.read_bytes()
                 data = gzip.decompress(data) if one.suffix == ".gz" else data
-                have += file.write(data.decode(errors="ignore"))
-    raise InvalidArgument(
-        f"{source} has {have} characters of text; this plan needs {size}",
-        hint="Name more text, or fewer --sizes, --groups and --rounds",
-    )
+                try:
+                    file.write(data.decode())
+                except UnicodeDecodeError as error:
+                    raise InvalidArgument(
+                        f"no UTF-8 at byte {error.start}", source=str(one)
+                    ) from error
+                have += len(data)
+    if have < size:
+        raise InvalidArgument(
+            f"{have} bytes of text are too few: these groups and sizes need {size}",
+            source=str(source),
+            hint="Name more text, or fewer --sizes, --groups and --rounds",
+        )
 
 
 def write(name: str, seed: int, size: int, path: Path) -> None:

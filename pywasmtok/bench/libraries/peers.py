@@ -15,7 +15,7 @@ from .files import TokenizerFile
 from .native import NAME as NATIVE
 from .native import Native, NoNativeBuildError, build
 
-__all__ = ["PEERS", "TWIN", "LeftOutError", "Library", "libraries", "load", "names_of"]
+__all__ = ["PEERS", "TWIN", "LeftOutError", "Library", "libraries", "load", "names_of", "opened"]
 
 TWIN = "twin"
 
@@ -241,11 +241,7 @@ def _hf(only: Sequence[str]) -> bool:
 def load(name: str, file: TokenizerFile, builds: Sequence[str]) -> list[Library]:
     """What stands behind a name; LeftOutError with the reason if that cannot be."""
     try:
-        found = (
-            PEERS[name](file)
-            if name in PEERS
-            else [ours(file, builds[0] if name == TWIN else name, name)]
-        )
+        found = opened(name, file, builds)
         for library in found:
             try_out(library)
         return found
@@ -257,6 +253,13 @@ def load(name: str, file: TokenizerFile, builds: Sequence[str]) -> list[Library]
         # A peer that refuses the file, or panics, must not end the run.
         kind = type(error)
         raise LeftOutError(f"{name}: {kind.__module__}.{kind.__name__}: {error}") from None
+
+
+def opened(name: str, file: TokenizerFile, builds: Sequence[str]) -> list[Library]:
+    """The same, not tried out."""
+    if name in PEERS:
+        return PEERS[name](file)
+    return [ours(file, builds[0] if name == TWIN else name, name)]
 
 
 def try_out(library: Library) -> None:

@@ -46,7 +46,8 @@ def of_lines(record: Record, tokenizer: str, rows: Sequence[Row]) -> Iterator[tu
 
         def fresh(row: Row, form: str = form) -> bool:
             case = row.case
-            return (case.get("ids as"), case.get("state")) == (form, "fresh")
+            of = (case.get("ids as"), case.get("state"), row.measure.clock)
+            return of == (form, "fresh", "wall")
 
         panels = paneled(rows, ("encode", "throughput"), fresh, "text", "bytes")
         yield (
@@ -61,6 +62,18 @@ def of_lines(record: Record, tokenizer: str, rows: Sequence[Row]) -> Iterator[tu
                 **ours,
             ),
         )
+    yield (
+        "first",
+        Figure(
+            f"{tokenizer}: the first text of a process",
+            "MB/s of wall time on one core, a fresh process for each figure",
+            paneled(rows, ("first", "throughput of the first text"), everything, "text", "bytes"),
+            "MB/s",
+            across="bytes of the text",
+            name_of=sizes,
+            **ours,
+        ),
+    )
     yield (
         "threads",
         Figure(
@@ -175,19 +188,19 @@ def titled(panels: list[Panel], title: str) -> list[Panel]:
 
 
 def of_latency(record: Record, tokenizer: str, rows: Sequence[Row]) -> Figure:
-    panels: dict[int, Panel] = {}
+    panels: dict[str, Panel] = {}
     labels = list(PERCENTILES)
     for row in rows:
-        if row.group != "latency" or row.measure.name not in labels:
+        if row.group != "latency" or row.case.get("ids as", "list") != "list":
             continue
-        size = int(row.case["bytes"])
-        panel = panels.setdefault(size, Panel(f"texts of {size_name(size)}"))
+        title = f"{row.case['text']}, {size_name(int(row.case['bytes']))}"
+        panel = panels.setdefault(title, Panel(title))
         assert row.value
         point = Point(float(labels.index(row.measure.name)), row.value)
         panel.series.setdefault(row.library, []).append(point)
     return Figure(
         f"{tokenizer}: how long a call takes",
-        "wall time of one call, P50 (large dot), P90, P99 (small dot); each text was new",
+        "wall time of one call, ids as a list: P50 (large dot), P90, P99 (small dot); new texts",
         list(panels.values()),
         "us",
         ours=record.ours,

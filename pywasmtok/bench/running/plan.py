@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..names import CORPORA, GENERATED
+
 __all__ = ["Plan", "default_threads"]
 
 
@@ -13,12 +15,16 @@ __all__ = ["Plan", "default_threads"]
 class Plan:
     rounds: int = 11
     """Measurements behind each median."""
-    volume: int = 100_000
+    volume: int = 50_000
     """Bytes of text, or so, behind each measurement."""
     warm_up: int = 500_000
     """Bytes of other text of the kind before anything is timed."""
-    corpora: tuple[str, ...] = ("english", "code", "zhja", "chat", "mixed")
-    sizes: tuple[int, ...] = (200, 2_000, 20_000, 200_000, 2_000_000)
+    corpora: tuple[str, ...] = tuple(GENERATED + kind for kind in CORPORA)
+    sizes: tuple[int, ...] = (200, 2_000, 20_000, 200_000)
+    first: tuple[int, ...] = (20_000, 200_000, 2_000_000)
+    """Lengths of the first text of a process."""
+    text_bytes: int = 0
+    """Of each kind of text: what the groups need, and at least what is made ready."""
     threads: tuple[int, ...] = (1, 2)
     seed: int = 1
 
@@ -58,14 +64,6 @@ class Plan:
     def repeats(self, size: int) -> int:
         return min(self.rounds, 5) if size >= 1_000_000 else self.rounds
 
-    @property
-    def text_bytes(self) -> int:
-        """Of each corpus: enough for every group to see fresh text."""
-        encode = sum(
-            2 * self.repeats(size) * max(size, self.volume) + self.volume for size in self.sizes
-        )
-        return self.warm_up + encode + 2_000_000
-
     def quick(self) -> Plan:
         return replace(
             self,
@@ -73,6 +71,7 @@ class Plan:
             volume=2_000,
             warm_up=20_000,
             sizes=tuple(size for size in self.sizes if size <= 20_000) or (2_000,),
+            first=(2_000,),
             messages=20,
             decoded=(50, 500),
             streamed=(50, 200),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..groups import GROUPS
 from ..inputs import texts
@@ -16,7 +18,7 @@ from ..rows import Row
 from .child import ChildFailedError, lines_of
 from .session import Bench, Setup
 
-__all__ = ["prepare_texts", "run_all"]
+__all__ = ["hashes", "prepare_texts", "run_all"]
 
 Progress = Callable[[str], None]
 
@@ -32,10 +34,20 @@ def prepare_texts(setup: Setup, folder: Path, progress: Progress) -> Setup:
         ready[corpus] = folder / f"{corpus}.txt"
         given = setup.texts.get(corpus)
         if given is None:
-            texts.write(corpus, setup.plan.seed, setup.plan.text_bytes, ready[corpus])
+            texts.write(corpus, setup.plan.seed, max(1, setup.plan.text_bytes), ready[corpus])
         else:
             texts.gather(given, setup.plan.text_bytes, ready[corpus])
     return replace(setup, texts=ready)
+
+
+def hashes(setup: Setup) -> list[dict[str, Any]]:
+    """What a record says of the texts."""
+    found = []
+    for kind, path in setup.texts.items():
+        data = path.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        found.append({"name": kind, "sha256": digest, "bytes": len(data)})
+    return found
 
 
 def run_all(
@@ -44,14 +56,22 @@ def run_all(
     files: Sequence[TokenizerFile],
     groups: Sequence[str],
     progress: Progress,
+    *,
+    keep: Callable[[], None] = lambda: None,
 ) -> None:
+    """`keep` is called after each group. What the record has already is not run again."""
     for file in files:
-        record.tokenizers.append({"name": file.name, "sha256": file.sha256, "bytes": file.size})
+        known = {"name": file.name, "sha256": file.sha256, "bytes": file.size}
+        if known not in record.tokenizers:
+            record.tokenizers.append(known)
         for place, group in enumerate(groups, 1):
+            if record.has(group, file.name):
+                continue
             progress(f"{file.name}: {group} ({place} of {len(groups)})")
             failure = run_one(record, replace(setup, file=file), group, progress)
             if failure is not None:
                 progress(f"{file.name}: {group} {failure}")
+            keep()
             if failure == INTERRUPTED:
                 return
 
@@ -105,6 +125,8 @@ def rows_of(setup: Setup, group: str, absent: list[str]) -> Iterator[Row]:
         for line in lines_of("group", job):
             if "row" in line:
                 yield Row.from_json(line["row"])
+            elif "ended" in line:
+                raise ChildFailedError(line["ended"])
             elif "failed" in line:
                 without.append(line["failed"])
                 absent.append(f"{line['why']} (in {group})")

@@ -31,6 +31,9 @@ class Setup:
     templates: tuple[Path, ...] = ()
     """Chat templates of the user's."""
 
+    def tape(self, corpus: str) -> Tape:
+        return Tape(corpus, self.plan.seed, self.texts.get(corpus))
+
     def as_json(self) -> dict[str, Any]:
         return {
             "file": {**asdict(self.file), "path": str(self.file.path)},
@@ -88,8 +91,7 @@ class Bench:
     def tape(self, corpus: str) -> Tape:
         tape = self._tapes.get(corpus)
         if tape is None:
-            tape = Tape(corpus, self.plan.seed, self.setup.texts.get(corpus))
-            self._tapes[corpus] = tape
+            tape = self._tapes[corpus] = self.setup.tape(corpus)
         return tape
 
     def texts(self, corpus: str, size: int, count: int) -> list[str]:
@@ -140,7 +142,7 @@ class Bench:
     ) -> Iterator[Row]:
         """Rows of speed: so many bytes (or ids, or texts) a call."""
         for name, result in results.items():
-            speeds = [size / time for time in result.times]
+            speeds = [size / time for time in of_clock(result, measure)]
             yield self.row(case, measure, name, speeds, result.ids)
 
     def times(
@@ -148,4 +150,9 @@ class Bench:
     ) -> Iterator[Row]:
         """Rows of microseconds, for each of `per` things in a call."""
         for name, result in results.items():
-            yield self.row(case, measure, name, [time / per for time in result.times], result.ids)
+            spent = [time / per for time in of_clock(result, measure)]
+            yield self.row(case, measure, name, spent, result.ids)
+
+
+def of_clock(result: Result, measure: Measure) -> Sequence[float]:
+    return result.wall if measure.clock == "wall" else result.times

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
+from ...errors import InvalidArgument
 from .. import machine
 from ..groups import GROUPS
 from ..groups.adversarial import in_child as hostile
 from ..groups.chat import in_child as chat
+from ..groups.first import in_child as first
 from ..groups.load import in_child as load
 from ..libraries.peers import libraries, names_of
 from ..measure import LibraryFailedError
@@ -51,9 +53,17 @@ def group(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             if failure.name not in {*names_of((), setup.only), "hf-fast"}:
                 raise  # one of ours: a bug
             yield {"failed": failure.name, "why": str(failure)}
+        except InvalidArgument as error:
+            yield {"ended": str(error)}  # the user's text
 
 
-TASKS: Mapping[str, Task] = {"group": group, "hostile": hostile, "load": load, "chat": chat}
+TASKS: Mapping[str, Task] = {
+    "group": group,
+    "hostile": hostile,
+    "load": load,
+    "first": first,
+    "chat": chat,
+}
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from ...bench.names import CORPORA, GROUPS
+from ...bench.names import CORPORA, GENERATED, GROUPS
 from ..common import DEMO
 from .parser import command
 
@@ -46,14 +46,21 @@ def add(commands: Any) -> None:
         help="a chat template, or a folder of *.jinja; may be repeated; default: an own one",
     )
     add("--groups", type=_names(GROUPS), default=list(GROUPS), metavar="A,B", help="default: all")
-    add("--corpora", type=_names(CORPORA), metavar="A,B", help=f"of {', '.join(CORPORA)}")
+    add(
+        "--corpora",
+        type=_names(CORPORA),
+        metavar="A,B",
+        help=f"generated text: {', '.join(CORPORA)}",
+    )
     add(
         "--text",
         type=_text,
-        action="append",
+        action="extend",
+        nargs="+",
         default=[],
-        metavar="NAME=PATH",
-        help="text that people wrote, a file or a folder; may be repeated; in place of ours",
+        metavar="FILE",
+        help="text that people wrote, a kind each: FILE or KIND=FILE, also a folder; "
+        "in place of generated text",
     )
     add("--sizes", type=_numbers, metavar="N,M", help="lengths of texts in bytes")
     add("--threads", type=_numbers, metavar="N,M", help="numbers of threads")
@@ -69,6 +76,7 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="answer with JSON; with FILE: write the record there, beside the tables",
     )
+    add("--resume", action="store_true", help="goes on with the record of --json, group by group")
     add("--markdown", metavar="FILE", help="writes the tables")
     add("--plots", metavar="FOLDER", help="writes plots as SVG")
     add("--show", metavar="FILE", help="runs nothing: shows the record of an earlier run")
@@ -96,10 +104,11 @@ def _names(known: Collection[str]) -> Callable[[str], list[str]]:
 
 
 def _text(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if not path or not name.isidentifier() or not Path(path).exists():
-        raise argparse.ArgumentTypeError(f"no NAME=PATH of a file or a folder: {text!r}")
-    return name, Path(path)
+    kind, _, path = text.rpartition("=")
+    kind = kind or Path(path).name.partition(".")[0]
+    if not Path(path).exists() or kind.startswith(GENERATED):
+        raise argparse.ArgumentTypeError(f"no FILE or KIND=FILE, nor a folder: {text!r}")
+    return kind, Path(path)
 
 
 def _numbers(text: str) -> list[int]:

@@ -1,0 +1,1 @@
+"""Text that people wrote, collected from packages: `python -m tools.bench.corpus DIR`."""
