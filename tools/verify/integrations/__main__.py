@@ -2,7 +2,7 @@
 
     python -m tools.verify.integrations WORK --record docs/records/DATE-integrations
 
-WORK keeps an environment for each program, into which pip installs the released library, and the
+WORK keeps an environment for each library, into which pip installs what was released, and the
 answer of each row: a second start goes on where the first one ended. Delete `WORK/rows` to measure
 again. PYWASMTOK_ASSETS names the folder with real tokenizer files. The status is 1 where a result
 differs.
@@ -34,14 +34,17 @@ ROUNDS, TEXTS, CHARACTERS = 10, 50, 2000
 
 
 def prepare(program: Program, work: Path) -> Path:
-    """The interpreter of the program's environment."""
-    venv = work / "venvs" / "-".join(sorted(p.partition("==")[0] for p in program.packages))
+    """The interpreter of the environment of the program's library."""
+    venv = work / "venvs" / program.library
     python, done = venv / "bin" / "python", venv / "ready"
     if not done.exists():
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        extras = f"{ROOT}[server]" if program.library == "lm-eval" else str(ROOT)
-        install = [str(python), "-m", "pip", "install", "-q", *program.packages, extras]
-        subprocess.run([*install, "numpy"], check=True)
+        same = [one for one in PROGRAMS if one.library == program.library]
+        packages = {package for one in same for package in one.packages}
+        ours = f"{ROOT}[server,numpy]" if any(one.serves for one in same) else f"{ROOT}[numpy]"
+        # Most files are never imported.
+        install = [str(python), "-m", "pip", "install", "-q", "--no-compile"]
+        subprocess.run([*install, *sorted(packages), ours], check=True)
         done.touch()
     return python
 
