@@ -105,9 +105,10 @@ class View:
         if len(digests) == 1:
             names = [alias for one in listed for alias in one.aliases]
             return self.resolve(tenant, names[0] if names else digests.pop())
-        raise UnknownTokenizer(
-            "the request does not say which tokenizer", hint=self._those_that_are(tenant)
-        )
+        hint = self._those_that_are(tenant)
+        if listed:
+            hint += ". Send one as `model`, or give one the further name `default`"
+        raise UnknownTokenizer("the request does not say which tokenizer", hint=hint)
 
     def _those_that_are(self, tenant: str) -> str:
         names = {**self.aliases.get(tenant, {}), **self.aliases.get(PUBLIC, {})}

@@ -384,3 +384,22 @@ def test_tiktoken_is_not_imported() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stdout == "False\n", run.stderr
+
+
+def test_a_patch_reaches_libraries_that_import_tiktoken() -> None:
+    theirs = tiktoken.get_encoding("o200k_base")
+    with ours.patch_tiktoken() as patch:
+        assert tiktoken.get_encoding("o200k_base") is ours.get_encoding("o200k_base")
+        found = tiktoken.encoding_for_model("gpt-4o")
+        assert isinstance(found, ours.Encoding)
+        assert found.encode("naïve 🌶") == theirs.encode("naïve 🌶")
+        with ours.patch_tiktoken():
+            pass
+        assert tiktoken.get_encoding("o200k_base") is found
+        with pytest.raises(ValueError, match="Plugins found"):
+            tiktoken.get_encoding("no such")
+        patch.undo()
+        assert tiktoken.get_encoding("o200k_base") is theirs
+    ours.patch_tiktoken()
+    ours.unpatch_tiktoken()
+    assert tiktoken.encoding_for_model("gpt-4o") is theirs

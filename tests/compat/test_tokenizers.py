@@ -456,3 +456,24 @@ def test_type_ids_of_several_post_processors(twins: Twins) -> None:
     for tokenizer in twins:
         tokenizer.enable_truncation(3, direction="left")
     twins.same("encode", "a b c d e")
+
+
+@pytest.mark.parametrize("unknown", [None, "?"])
+def test_tokens_with_the_reference_loaded(unknown: str | None) -> None:
+    """Those of the vocabulary, of an unknown character, and of added tokens with their spaces."""
+    model = models.BPE({"?": 0, "a": 1, "b": 2, "ab": 3, " ": 4}, [("a", "b")], unk_token=unknown)
+    library = tokenizers.Tokenizer(model)
+    library.add_tokens([AddedToken("<x>", lstrip=True, rstrip=True), AddedToken("b")])
+    single = processors.TemplateProcessing("a:0 $A", None, [("a", 1)])
+    for post_processor in (None, single):
+        if post_processor is not None:
+            library.post_processor = post_processor
+        pair = Twins.of(library.to_str().encode())
+        assert pair.ours.core is not None
+        pair.ours.num_special_tokens_to_add(False)
+        for text in ("ab a", "abc", "a <x> b", "b", "", "ab" * 50):
+            for add in (True, False):
+                pair.same("encode", text, add_special_tokens=add)
+        pair.ours.enable_truncation(3)
+        pair.theirs.enable_truncation(3)
+        pair.same("encode", "ab a ab a")

@@ -114,7 +114,7 @@ def test_without_a_name_there_must_be_one_that_is_meant(service: Service) -> Non
     upload(service, "acme", words("a"), "mine")
     assert service.find(ACME, None).digest == only
     upload(service, "acme", words("b"), "more")
-    with pytest.raises(UnknownTokenizer, match="mine, model, more"):
+    with pytest.raises(UnknownTokenizer, match=r"mine, model, more\. Send one as"):
         service.find(ACME, None)
     public = upload(service, PUBLIC, words("c"), "default")
     assert service.find(ACME, None).digest == public

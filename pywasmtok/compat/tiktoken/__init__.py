@@ -2,6 +2,7 @@
 
     from pywasmtok.compat import tiktoken
 
+`patch_tiktoken()` is for libraries that import tiktoken themselves.
 docs/compat-tiktoken.md has an example and the differences.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from ...loading.sources.names import tiktoken_table
 from ...loading.sources.ranks.encodings import ENCODINGS
 from .encoding import Encoding, get_encoding
+from .patch import patch_tiktoken, unpatch_tiktoken
 
 __all__ = [
     "Encoding",
@@ -17,6 +19,8 @@ __all__ = [
     "encoding_name_for_model",
     "get_encoding",
     "list_encoding_names",
+    "patch_tiktoken",
+    "unpatch_tiktoken",
 ]
 
 

@@ -91,7 +91,8 @@ def _change(name: str) -> Callable[..., None]:
 class Encoding:
     """The result of encoding a text or a pair, as `tokenizers.Encoding` has it.
 
-    Ids and masks are there at once. Tokens and offsets come from the core when they are read.
+    Ids and masks are there at once. Tokens and offsets come from the core when they are read; where
+    the reference is loaded, it knows the tokens of a BPE vocabulary.
     Words, sequences and overflowing parts come from the reference, which encodes the text again.
     """
 
@@ -175,6 +176,14 @@ class Encoding:
     @property
     def tokens(self) -> list[str]:
         # Without offsets, the reference leaves out the tokens of the text.
+        core, origin = self._core, self._origin
+        if core is not None and origin is not None and self._place == _WHOLE and not origin.fast:
+            engine = origin.engine
+            # Post-processors state the texts of their tokens.
+            if not origin.add_special_tokens or engine.plain_ends() == (0, 0):
+                found = engine.vocabulary_tokens(core.ids)
+                if found is not None:
+                    return found
         tokens: list[str] = self._by_core("tokens", "pad_token", fast=False)
         return tokens
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import tokenizers
 
@@ -63,6 +63,8 @@ class Engine:
         self._core_tried = False
         self._refusal = ""
         self._core_lock = ForkSafeLock()
+        self._text_ids: tuple[bool, frozenset[int]] | None = None
+        """Whether the model is BPE, and the ids of added tokens."""
 
     @classmethod
     def load(
@@ -158,6 +160,23 @@ class Engine:
         core = self.core()
         backend = None if core is None else core.core_backend
         return backend is None or len(backend.info["post_processors"] or ()) > 1
+
+    def vocabulary_tokens(self, ids: list[int]) -> list[str] | None:
+        """The tokens of ids, where the vocabulary has them and the reference is loaded, which is
+        quicker than to encode again. None where a token may be a part of the text: added tokens
+        keep spaces around them, and other models than BPE write what they do not know."""
+        reference = self._reference
+        if reference is None:
+            return None
+        if self._text_ids is None:
+            is_bpe = isinstance(reference.model, tokenizers.models.BPE)
+            added = frozenset(reference.get_added_tokens_decoder())
+            self._text_ids = is_bpe, added
+        is_bpe, added = self._text_ids
+        if not is_bpe or not added.isdisjoint(ids):
+            return None
+        tokens = list(map(reference.id_to_token, ids))
+        return None if None in tokens else cast(list[str], tokens)
 
     def data(self) -> bytes | LazyFile:
         """The file, or what the reference writes in its place after a change."""

@@ -160,8 +160,14 @@ class Tokenizer:
     ) -> list[Encoding]:
         engine, settings = self._engine, self._settings
         if not is_pretokenized and isinstance(items, list | tuple):
+            # transformers makes a batch of each text.
+            is_single = len(items) == 1 and type(items[0]) is str
             made = self._by_core(
-                lambda core: list(core.encode_batch(items, add_special_tokens)),
+                lambda core: (
+                    [core.encode(items[0], None, add_special_tokens)]
+                    if is_single
+                    else list(core.encode_batch(items, add_special_tokens))
+                ),
                 Origin(engine, settings, add_special_tokens, fast),
             )
             if made is not None:
