@@ -85,6 +85,8 @@ def check_workers(config: Config) -> None:
     listen = config.listen
     if listen.workers < 1 or listen.long_workers < 0:
         raise InvalidArgument("workers is a count from 1 on, long-workers one from 0 on")
+    if not listen.heartbeat_seconds >= 0:
+        raise InvalidArgument("heartbeat-seconds is a time from 0 on; 0: no worker is killed")
     processes = listen.workers + listen.long_workers
     if processes > 1 and config.storage.path == MEMORY:
         raise InvalidArgument(

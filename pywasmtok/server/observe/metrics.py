@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._host.linux.private_memory import resident_bytes
+from ..workers.heartbeats import metrics_of
 from .counters import Counter, Histogram
 from .history import Histories
 from .shared_counters import Siblings, added
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ...errors import TokenizerError
     from ..config import Numbers
     from ..contract import ServiceLike
+    from ..workers.heartbeats import Heartbeats
 
 __all__ = ["OTHER_TENANTS", "ServerMetrics", "routes"]
 
@@ -62,6 +64,8 @@ class ServerMetrics:
         self._labels: dict[str, str] = {}
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self.histories = Histories(config.tenants)
+        self.heartbeats: Heartbeats | None = None
+        """Of all workers of the server; None: it is one process."""
         self._numbers: dict[tuple[str, str, int, str | None], tuple[list[float], ...]] = {}
 
         name = "pywasmtok_server_"
@@ -198,7 +202,7 @@ class ServerMetrics:
     def collected(self) -> list[Metric]:
         if self._registry is None:
             return []
-        own = list(self._registry.collect())
+        own = [*self._registry.collect(), *metrics_of(self.heartbeats)]
         return added(own, self._siblings.others() if self._siblings is not None else ())
 
     def close(self) -> None:
