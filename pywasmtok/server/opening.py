@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -35,7 +35,7 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
     from .observe.metrics import ServerMetrics
     from .scheduling.executor import ThreadWork
 
-    prepare(lambda text: print(f"pywasmtok: {text}", file=sys.stderr, flush=True))
+    prepare(_say)
     bounds = config.bounds
     with ExitStack() as undo:
         store = open_store(config.storage.path)
@@ -67,6 +67,12 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
         service.close()
         raise
     return service
+
+
+def _say(text: str) -> None:
+    # The log may be a file on a full disk.
+    with suppress(OSError):
+        print(f"pywasmtok: {text}", file=sys.stderr, flush=True)
 
 
 def snapshots_of(config: Config) -> SnapshotStore | Literal[False]:

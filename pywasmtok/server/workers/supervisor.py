@@ -214,7 +214,12 @@ def _run_workers(
             give_admin_key(service.store, Path(admin_key_file))
     finally:
         service.close()
-    with tempfile.TemporaryDirectory(prefix="pywasmtok-") as siblings:
+    with ExitStack() as stack:
+        siblings = None
+        try:
+            siblings = stack.enter_context(tempfile.TemporaryDirectory(prefix="pywasmtok-"))
+        except OSError as error:
+            log.warning("no folder for numbers, so each worker shows its own only: %s", error)
         context = multiprocessing.get_context("spawn")
         return _Supervisor(context, config, listening, siblings, say).run()
 
@@ -226,7 +231,8 @@ def _without_log(config: Config) -> Any:
 class _Shared(NamedTuple):
     """What a worker has in common with the others."""
 
-    siblings: str
+    siblings: str | None
+    """The folder of numbers; None: there is no room for one."""
     ends: Ends | None
     """To the workers of the other kind."""
     heartbeats: Heartbeats
@@ -255,7 +261,7 @@ class _Supervisor:
         context: SpawnContext,
         config: Config,
         listening: socket.socket,
-        siblings: str,
+        siblings: str | None,
         say: Callable[[], None],
     ) -> None:
         self._context = context
@@ -387,8 +393,9 @@ def _worker(
         # Threads inherit the priority of the thread that starts them.
         step_back(LONG_STEPS_BACK, gives_way=True)
         keep_off(config["listen"]["workers"])
+    siblings = None if shared.siblings is None else Path(shared.siblings)
     try:
-        service = open_service(msgspec.convert(config, Config), siblings=Path(shared.siblings))
+        service = open_service(msgspec.convert(config, Config), siblings=siblings)
     except TokenizerError as error:
         print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
         sys.exit(3)
