@@ -42,6 +42,9 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     proxies: tuple[str, ...] = ()
     """Addresses whose X-Forwarded-For and -Proto are believed."""
     drain_seconds: float = 20.0
+    heartbeat_seconds: float = 10.0
+    """Of several workers, one whose event loop has not run for so long is killed and replaced; 0:
+    never."""
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

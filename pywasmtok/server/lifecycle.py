@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from .contract import ServiceLike
+    from .workers.heartbeats import Heartbeats
     from .workers.worker_kind import WorkerKind
 
 __all__ = ["CUT_OFF", "Lifecycle", "routes", "serve"]
@@ -63,6 +64,10 @@ class Lifecycle:
         self.ready = False
         self.draining = False
         self.running = 0
+        self.beat: Callable[[], None] | None = None
+        """Called several times a second by the event loop of a worker."""
+        self.heartbeats: Heartbeats | None = None
+        """Of all workers; None: the server is one process."""
         self._entered = _Entered(self)
         self._ends: float | None = None
         self._waiting: set[asyncio.Future[None]] = set()
@@ -133,7 +138,10 @@ def routes(service: ServiceLike) -> list[Route]:
         return JSONResponse(body, 503, {**fresh, "retry-after": "1"})
 
     async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok"}, headers=fresh)
+        found: dict[str, Any] = {"status": "ok"}
+        if lifecycle.heartbeats is not None:
+            found["workers"] = lifecycle.heartbeats.plain()
+        return JSONResponse(found, headers=fresh)
 
     async def ready(request: Request) -> Response:
         if lifecycle.draining:
@@ -204,6 +212,8 @@ def serve(
             task.add_done_callback(arriving.discard)
 
         async def on_tick(self, counter: int) -> bool:
+            if lifecycle.beat is not None:
+                lifecycle.beat()
             if self.signals and self.drained is None:
                 self.drained = asyncio.create_task(self.drain())
             return await super().on_tick(counter)

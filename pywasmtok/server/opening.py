@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -35,7 +35,7 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
     from .observe.metrics import ServerMetrics
     from .scheduling.executor import ThreadWork
 
-    prepare(lambda text: print(f"pywasmtok: {text}", file=sys.stderr, flush=True))
+    prepare(_say)
     bounds = config.bounds
     with ExitStack() as undo:
         store = open_store(config.storage.path)
@@ -69,6 +69,12 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
     return service
 
 
+def _say(text: str) -> None:
+    # The log may be a file on a full disk.
+    with suppress(OSError):
+        print(f"pywasmtok: {text}", file=sys.stderr, flush=True)
+
+
 def snapshots_of(config: Config) -> SnapshotStore | Literal[False]:
     from .._host.snapshots.store import SnapshotStore
 
@@ -85,6 +91,8 @@ def check_workers(config: Config) -> None:
     listen = config.listen
     if listen.workers < 1 or listen.long_workers < 0:
         raise InvalidArgument("workers is a count from 1 on, long-workers one from 0 on")
+    if not listen.heartbeat_seconds >= 0:
+        raise InvalidArgument("heartbeat-seconds is a time from 0 on; 0: no worker is killed")
     processes = listen.workers + listen.long_workers
     if processes > 1 and config.storage.path == MEMORY:
         raise InvalidArgument(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,8 +24,10 @@ import pywasmtok
 from pywasmtok import metrics as library
 from pywasmtok.server.config import Config, Numbers
 from pywasmtok.server.contract import Caller
+from pywasmtok.server.observe import metrics as observe_metrics
 from pywasmtok.server.observe.history import STEP, STEPS, Histories, History
 from pywasmtok.server.observe.metrics import OTHER_TENANTS, ServerMetrics, routes
+from pywasmtok.server.observe.shared_counters import Siblings
 from pywasmtok.tenants.errors import Overloaded
 
 MARKER = "MARKERxyz"
@@ -163,7 +168,7 @@ metrics = ServerMetrics(Numbers(), secret=b"s" * 32, folder=pathlib.Path(sys.arg
 metrics.gauge("queued", "Calls that wait", lambda: 5)
 for _ in range(4):
     metrics.request(route="encode", dialect="own", status=200, seconds=0.003, tenant="acme")
-metrics.close() if sys.argv[2] == "dies" else metrics._write_once()
+metrics.close() if sys.argv[2] == "dies" else metrics.render()
 print("written", flush=True)
 sys.stdin.read()
 """
@@ -199,6 +204,93 @@ def test_one_worker_answers_for_all(made: Any, tmp_path: Path) -> None:
         assert value(metrics, "queued") == 6
     finally:
         alive.communicate("")
+
+
+def test_what_a_worker_has_shown_stays_counted_if_it_is_killed(made: Any, tmp_path: Path) -> None:
+    metrics = made(folder=tmp_path)
+    worker = start_worker(tmp_path, "lives")
+    worker.kill()
+    worker.communicate()
+    labels = {"route": "encode", "dialect": "own", "status": "2xx"}
+    assert value(metrics, "requests_total", **labels) == 4
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """This process cannot open anything."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held[0] + 30, before[1]))
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(OSError, match="Too many open files"):
+            os.listdir("/")
+        yield
+    finally:
+        for one in held:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_without_descriptors_no_counter_falls(made: Any, tmp_path: Path) -> None:
+    metrics = made(folder=tmp_path)
+    # The thread would write, too.
+    metrics._stop.set()
+    metrics._writer.join()
+    start_worker(tmp_path, "dies").communicate("")
+    labels = {"route": "encode", "dialect": "own", "status": "2xx"}
+    request(metrics)
+    assert value(metrics, "requests_total", **labels) == 5
+    with no_descriptors():
+        for number in range(6, 9):
+            request(metrics)
+            assert value(metrics, "requests_total", **labels) == number
+    # Another worker reads what was shown last.
+    other = Siblings(tmp_path)
+    other._own = tmp_path / "other.numbers"
+    try:
+        shown = [one for family in other.others() for one in family.samples]
+    finally:
+        other.close()
+    requests = [one.value for one in shown if one.name == "pywasmtok_server_requests_total"]
+    assert sum(requests) == 8
+
+
+def test_files_that_cannot_be_read_count_as_they_were(made: Any, tmp_path: Path) -> None:
+    metrics = made(folder=tmp_path)
+    start_worker(tmp_path, "dies").communicate("")
+    labels = {"route": "encode", "dialect": "own", "status": "2xx"}
+    assert value(metrics, "requests_total", **labels) == 4
+    for file in tmp_path.glob("*.numbers"):
+        file.write_bytes(b"no numbers")
+    assert value(metrics, "requests_total", **labels) == 4
+    for file in tmp_path.iterdir():
+        file.unlink()
+    tmp_path.rmdir()
+    assert value(metrics, "requests_total", **labels) == 4
+
+
+def test_a_failure_does_not_end_the_thread_that_writes(
+    made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observe_metrics, "_WRITE_SECONDS", 0.01)
+    metrics = made(folder=tmp_path)
+    failed, written = threading.Event(), threading.Event()
+
+    def resident() -> float:
+        if not failed.is_set():
+            failed.set()
+            raise OSError(errno.EMFILE, "no descriptor")
+        written.set()
+        return 1.0
+
+    metrics.gauge("late", "Fails once", resident)
+    assert failed.wait(60)
+    assert written.wait(60)
+    assert metrics._writer.is_alive()
 
 
 def test_numbers_are_written_beside_the_work(made: Any, tmp_path: Path) -> None:

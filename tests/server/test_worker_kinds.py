@@ -285,8 +285,11 @@ def _count(client: httpx.Client, text: str, **more: Any) -> int:
 
 @pytest.fixture
 def two_kinds(tmp_path: Path) -> Iterator[Server]:
+    # Tests stop a process, for as long as they take.
+    config = tmp_path / "server.toml"
+    config.write_text("[listen]\nheartbeat-seconds = 0\n")
     arguments = ("demo=builtin:demo", "--store", str(tmp_path / "s"), "--long-workers", "1")
-    with served(*arguments) as server:
+    with served(*arguments, "--config", str(config)) as server:
         yield server
 
 
@@ -352,7 +355,7 @@ def test_whose_calls_are_long_has_them_made_there(tmp_path: Path) -> None:
         store.put_key(record)
     store.close()
     config = tmp_path / "server.toml"
-    config.write_text("identity = true\n[logs]\naccess = false\n")
+    config.write_text("identity = true\n[listen]\nheartbeat-seconds = 0\n[logs]\naccess = false\n")
     arguments = ("demo=builtin:demo", "--config", str(config), "--store", str(tmp_path / "s"))
     with served(*arguments, "--long-workers", "1") as server:
         long = _long_worker(server)

@@ -7,6 +7,7 @@ hash that only this server can make, the first of them each under its own, all o
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._host.linux.private_memory import resident_bytes
+from ..workers.heartbeats import metrics_of
 from .counters import Counter, Histogram
 from .history import Histories
 from .shared_counters import Siblings, added
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
     from ...errors import TokenizerError
     from ..config import Numbers
     from ..contract import ServiceLike
+    from ..workers.heartbeats import Heartbeats
 
 __all__ = ["OTHER_TENANTS", "ServerMetrics", "routes"]
+
+log = logging.getLogger("pywasmtok")
 
 OTHER_TENANTS: Final = "other"
 
@@ -62,6 +67,8 @@ class ServerMetrics:
         self._labels: dict[str, str] = {}
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self.histories = Histories(config.tenants)
+        self.heartbeats: Heartbeats | None = None
+        """Of all workers of the server; None: it is one process."""
         self._numbers: dict[tuple[str, str, int, str | None], tuple[list[float], ...]] = {}
 
         name = "pywasmtok_server_"
@@ -89,6 +96,7 @@ class ServerMetrics:
         )
         self._registry = self._opened(config) if config.enabled else None
         self._siblings = Siblings(folder) if folder is not None and config.enabled else None
+        self._writing = threading.Lock()
         self._stop = threading.Event()
         self._writer: threading.Thread | None = None
         if self._siblings is not None:
@@ -198,7 +206,7 @@ class ServerMetrics:
     def collected(self) -> list[Metric]:
         if self._registry is None:
             return []
-        own = list(self._registry.collect())
+        own = [*self._write_once(self._registry), *metrics_of(self.heartbeats)]
         return added(own, self._siblings.others() if self._siblings is not None else ())
 
     def close(self) -> None:
@@ -206,6 +214,8 @@ class ServerMetrics:
         if self._writer is not None:
             self._writer.join()
             self._writer = None
+        if self._siblings is not None:
+            self._siblings.close()
         if self._registry is not None:
             from ... import metrics
 
@@ -238,13 +248,30 @@ class ServerMetrics:
         return registry
 
     def _write(self) -> None:
-        while not self._stop.wait(_WRITE_SECONDS):
-            self._write_once()
-        self._write_once()
+        failing = False
+        while True:
+            ended = self._stop.wait(_WRITE_SECONDS)
+            try:
+                if self._registry is not None:
+                    self._write_once(self._registry)
+                failing = False
+            except Exception:
+                # Logged once, and tried again: without this thread the counters of this worker
+                # would stand still for the others.
+                if not failing:
+                    log.exception("the numbers of this worker could not be written")
+                failing = True
+            if ended:
+                return
 
-    def _write_once(self) -> None:
-        if self._siblings is not None and self._registry is not None:
-            self._siblings.write(self._registry.collect())
+    def _write_once(self, registry: CollectorRegistry) -> list[Metric]:
+        """The numbers of this worker. They are written before they are shown: another worker then
+        shows no smaller ones, even if this one is killed now."""
+        with self._writing:
+            own = list(registry.collect())
+            if self._siblings is not None:
+                self._siblings.write(own)
+            return own
 
 
 class _Gauges:

@@ -1,18 +1,22 @@
 """The numbers of all workers of one server, whichever of them is scraped.
 
-Each worker writes its own into a folder that they share, at most once a second, and reads those of
-the others when it is scraped. Samples with the same name and labels are added up: they are
-counters, histograms, and gauges of things that each worker has for itself. What a worker that has
-died counted is kept, so that no counter ever falls; its gauges are not.
+Each worker writes its own into a folder that they share, once a second and before it shows them,
+and reads those of the others when it is scraped. Samples with the same name and labels are added
+up: they are counters, histograms, and gauges of things that each worker has for itself. What a
+worker that has died counted is kept, and so is what was read last where a file cannot be read: no
+counter ever falls. Gauges of the dead are not kept.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sys
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -20,6 +24,11 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 __all__ = ["Siblings", "added"]
+
+
+T = TypeVar("T")
+
+_NO_DESCRIPTOR: Final = (errno.EMFILE, errno.ENFILE)
 
 
 class _Sample(msgspec.Struct, array_like=True):
@@ -40,30 +49,75 @@ class Siblings:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._own = folder / f"{os.getpid()}.numbers"
+        self._spare = _Spare()
+        # By file, as it was read last.
+        self._known: dict[Path, list[_Family]] = {}
 
     def write(self, metrics: Iterable[Metric]) -> None:
-        """Replaces the file in one step. On a full disk the numbers are lost, and the server goes
+        """Replaces the file in one step. On a full disk the old numbers stay, and the server goes
         on."""
         data = msgspec.msgpack.encode([_plain(metric) for metric in metrics])
         begun = self._own.with_suffix(".begun")
         try:
-            begun.write_bytes(data)
+            self._spare.use(lambda: begun.write_bytes(data))
             begun.replace(self._own)
         except OSError:
-            begun.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                begun.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self._spare.close()
 
     def others(self) -> Iterator[_Family]:
-        for path in sorted(self._folder.glob("*.numbers")):
-            if path == self._own:
-                continue
-            try:
-                families = msgspec.msgpack.decode(path.read_bytes(), type=list[_Family])
-            except (OSError, msgspec.DecodeError):
-                continue
+        with contextlib.suppress(OSError):
+            for name in self._spare.use(lambda: os.listdir(self._folder)):
+                path = self._folder / name
+                if path.suffix == ".numbers" and path != self._own:
+                    self._known.setdefault(path, [])
+        for path in sorted(self._known):
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                data = self._spare.use(path.read_bytes)
+                self._known[path] = msgspec.msgpack.decode(data, type=list[_Family])
             alive = _alive(int(path.stem)) if path.stem.isdecimal() else False
-            for family in families:
+            for family in self._known[path]:
                 if alive or family.type != "gauge":
                     yield family
+
+
+class _Spare:
+    """A descriptor that is kept, to be given up where a file cannot be opened without it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file: int | None = None
+        self._keep()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def use(self, call: Callable[[], T]) -> T:
+        """`call` opens one file at a time."""
+        with self._lock:
+            if self._file is None:
+                self._keep()
+            try:
+                return call()
+            except OSError as error:
+                if error.errno not in _NO_DESCRIPTOR or self._file is None:
+                    raise
+            os.close(self._file)
+            self._file = None
+            try:
+                return call()
+            finally:
+                self._keep()
+
+    def _keep(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file = os.open(os.devnull, os.O_RDONLY)
 
 
 def added(own: Iterable[Metric], others: Iterable[_Family]) -> list[Metric]:

@@ -191,7 +191,9 @@ class Database:
                 if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
                     raise
                 raise not_a_store() from error
-            connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+            if version < len(_MIGRATIONS):
+                # Written only if it changes: a full disk does not stop a store from being opened.
+                connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

@@ -52,7 +52,8 @@ def _of_system(error: OSError) -> TokenizerError:
 def _of_sqlite(error: sqlite3.Error) -> TokenizerError:
     # Extended codes say more in their upper bits.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
+    extended = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
         return _full()
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Overloaded("others are writing to the store all the time")

@@ -70,12 +70,13 @@ class FolderStore(Changes):
                     " there",
                     hint="Restore records.sqlite from a backup; to begin anew, use another folder",
                 )
-        self._database = Database(records, may_be_new=not has_files)
         self._reserve = Reserve(folder / "reserve")
+        # The database has a file of working memory, which may have to be made first.
+        self._database = self._reserve.spend(partial(Database, records, may_be_new=not has_files))
         if not to_verify:
             try:
                 self._require_sound()
-                self.sweep()
+                self._sweep_if_there_is_room()
             except BaseException:
                 self.close()
                 raise
@@ -261,6 +262,12 @@ class FolderStore(Changes):
             if leaving:
                 connection.execute("DELETE FROM pending WHERE leaving")
             return removed
+
+    def _sweep_if_there_is_room(self) -> None:
+        try:
+            self._reserve.spend(self.sweep)
+        except StorageFull:
+            _log.warning("store: the disk is full; what is stored is served, and nothing is added")
 
     def problems(self) -> list[str]:
         """What is wrong with records and files, each read whole. Nothing is changed."""

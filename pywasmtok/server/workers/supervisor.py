@@ -10,10 +10,12 @@ import stat
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,6 +25,7 @@ from ..auth.keys import is_key, make_key, record_of
 from ..config import Config
 from ..opening import check_workers, open_service
 from .handover_socket import linked
+from .heartbeats import SILENT, Heartbeats, Silence, cause_of
 from .worker_kind import LONG_STEPS_BACK, WorkerKind
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ log = logging.getLogger("pywasmtok")
 _SOON_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 5
 _LOOK_SECONDS: Final = 0.2
+# A worker loads its tokenizers before its first heartbeat.
+_START_SECONDS: Final = 300.0
 # A thread that runs Python releases the GIL for the event loop after this time. Python's default of
 # 5 ms is several times the duration of a short request.
 _SWITCH_SECONDS: Final = 0.0002
@@ -209,7 +214,12 @@ def _run_workers(
             give_admin_key(service.store, Path(admin_key_file))
     finally:
         service.close()
-    with tempfile.TemporaryDirectory(prefix="pywasmtok-") as siblings:
+    with ExitStack() as stack:
+        siblings = None
+        try:
+            siblings = stack.enter_context(tempfile.TemporaryDirectory(prefix="pywasmtok-"))
+        except OSError as error:
+            log.warning("no folder for numbers, so each worker shows its own only: %s", error)
         context = multiprocessing.get_context("spawn")
         return _Supervisor(context, config, listening, siblings, say).run()
 
@@ -218,13 +228,40 @@ def _without_log(config: Config) -> Any:
     return msgspec.structs.replace(config.logs, access=False)
 
 
+class _Shared(NamedTuple):
+    """What a worker has in common with the others."""
+
+    siblings: str | None
+    """The folder of numbers; None: there is no room for one."""
+    ends: Ends | None
+    """To the workers of the other kind."""
+    heartbeats: Heartbeats
+
+
+class _Slot:
+    """A place for one worker process, and for those that replace it."""
+
+    def __init__(self, number: int, long: bool) -> None:
+        self.number = number
+        self.long = long
+        self.process: SpawnProcess | None = None
+        self.began = 0.0
+        self.silence = Silence()
+        self.killed = False
+
+    def __str__(self) -> str:
+        assert self.process is not None
+        kind = "long worker" if self.long else "worker"
+        return f"{kind} {self.number} (process {self.process.pid})"
+
+
 class _Supervisor:
     def __init__(
         self,
         context: SpawnContext,
         config: Config,
         listening: socket.socket,
-        siblings: str,
+        siblings: str | None,
         say: Callable[[], None],
     ) -> None:
         self._context = context
@@ -232,37 +269,35 @@ class _Supervisor:
         self._listening = listening
         self._siblings = siblings
         self._say = say
+        listen = config.listen
+        kinds = [False] * listen.workers + [True] * listen.long_workers
+        self._slots = [_Slot(number, long) for number, long in enumerate(kinds)]
+        self._heartbeats = Heartbeats(context, len(kinds))
         # Of those that take short requests, and of those that take long ones.
-        long_ones = config.listen.long_workers
-        self._ends: tuple[Ends | None, Ends | None] = linked() if long_ones else (None, None)
+        self._ends: tuple[Ends | None, Ends | None]
+        self._ends = linked() if listen.long_workers else (None, None)
         self._ended = threading.Event()
         self._signals = 0
+        # Workers in a row that ended as soon as they began.
+        self._quick = 0
+        self._failing = False
 
     def run(self) -> int:
-        import time
-
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         for number in before:
             signal.signal(number, self._signal)
-        workers: list[tuple[SpawnProcess, float]] = []
-        listen = self._config.listen
-        kinds = [False] * listen.workers + [True] * listen.long_workers
-        quick = 0
         try:
-            for long in kinds:
-                workers.append((self._spawn(long), time.monotonic()))
+            for slot in self._slots:
+                self._spawn(slot)
             self._say()
             while not self._ended.wait(_LOOK_SECONDS):
-                for place, (worker, began) in enumerate(workers):
-                    if worker.is_alive():
-                        continue
-                    quick = quick + 1 if time.monotonic() - began < _SOON_SECONDS else 0
-                    if quick >= _ATTEMPTS:
-                        print("pywasmtok: workers end as soon as they begin", file=sys.stderr)
-                        return 3
-                    workers[place] = self._spawn(kinds[place]), time.monotonic()
+                for slot in self._slots:
+                    self._look(slot)
+                if self._quick >= _ATTEMPTS:
+                    print("pywasmtok: workers end as soon as they begin", file=sys.stderr)
+                    return 3
         finally:
-            codes = self._end([worker for worker, _ in workers])
+            codes = self._end([slot.process for slot in self._slots if slot.process is not None])
             for end in (end for ends in self._ends if ends is not None for end in ends):
                 end.close()
             for number, handler in before.items():
@@ -275,14 +310,48 @@ class _Supervisor:
         self._signals += 1
         self._ended.set()
 
-    def _spawn(self, long: bool) -> SpawnProcess:
+    def _look(self, slot: _Slot) -> None:
+        worker = slot.process
+        if worker is not None and worker.is_alive():
+            self._listen(slot, worker)
+            return
+        if worker is not None:
+            reason, said = cause_of(worker.exitcode or 0)
+            self._heartbeats.restarted(slot.number, SILENT if slot.killed else reason)
+            log.warning("%s %s; another one takes its place", slot, said)
+            soon = time.monotonic() - slot.began < _SOON_SECONDS and not slot.killed
+            self._quick = self._quick + 1 if soon else 0
+            slot.process = None
+        try:
+            self._spawn(slot)
+        except OSError as error:
+            # Such as without descriptors or memory: the other workers serve meanwhile.
+            if not self._failing:
+                log.error("no process for a worker: %s; the server tries again", error)
+            self._failing = True
+
+    def _listen(self, slot: _Slot, worker: SpawnProcess) -> None:
+        bound = self._config.listen.heartbeat_seconds
+        last = self._heartbeats.last(slot.number)
+        slot.silence.look(last)
+        if slot.killed or not bound or slot.silence.seconds < (bound if last else _START_SECONDS):
+            return
+        log.error("%s is silent for %.0f seconds: it is killed", slot, slot.silence.seconds)
+        slot.killed = True
+        # Not waited for: a process may be stuck in the kernel.
+        worker.kill()
+
+    def _spawn(self, slot: _Slot) -> None:
         config = msgspec.to_builtins(self._config)
+        listening = None if slot.long else self._listening
+        shared = _Shared(self._siblings, self._ends[slot.long], self._heartbeats)
         worker = self._context.Process(
-            target=_worker,
-            args=(config, None if long else self._listening, self._siblings, self._ends[long]),
+            target=_worker, args=(config, listening, slot.number, shared)
         )
         worker.start()
-        return worker
+        slot.process, slot.began, slot.killed = worker, time.monotonic(), False
+        slot.silence = Silence()
+        self._failing = False
 
     def _end(self, workers: list[SpawnProcess]) -> list[int]:
         for worker in workers:
@@ -308,9 +377,13 @@ def _end_with_parent() -> None:
 
 
 def _worker(
-    config: dict[str, Any], listening: socket.socket | None, siblings: str, ends: Ends | None
+    config: dict[str, Any],
+    listening: socket.socket | None,
+    number: int,
+    shared: _Shared,
 ) -> None:
-    """`listening`: None: this one takes what is long. `ends`: to those that take the rest."""
+    """`listening`: None: this one takes what is long."""
+    ends, heartbeats = shared.ends, shared.heartbeats
     # Ctrl-C goes to all processes of a group; here the supervisor says when to end, or its end.
     if hasattr(os, "setpgrp"):
         os.setpgrp()
@@ -320,11 +393,14 @@ def _worker(
         # Threads inherit the priority of the thread that starts them.
         step_back(LONG_STEPS_BACK, gives_way=True)
         keep_off(config["listen"]["workers"])
+    siblings = None if shared.siblings is None else Path(shared.siblings)
     try:
-        service = open_service(msgspec.convert(config, Config), siblings=Path(siblings))
+        service = open_service(msgspec.convert(config, Config), siblings=siblings)
     except TokenizerError as error:
         print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
         sys.exit(3)
+    service.lifecycle.heartbeats = service.metrics.heartbeats = heartbeats
+    service.lifecycle.beat = partial(heartbeats.beat, number)
     try:
         code = serve(service, listening, kind=kind)
     finally:
