@@ -36,6 +36,7 @@ _UNKNOWN_MEMORY: Final = 4 << 30
 def open_service(config: Config, *, siblings: Path | None = None) -> Service:
     """Ready: all code is compiled, and the tokenizers of the configuration are there. `siblings`: a
     folder in which the workers of one server find each other's numbers."""
+    from .._host.linux.private_memory import anonymous_bytes
     from .._host.prepared import prepare
     from ..tenants.pool import TenantPool
     from .observe.metrics import ServerMetrics
@@ -43,6 +44,8 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
 
     prepare(lambda text: print(f"pywasmtok: {text}", file=sys.stderr, flush=True))
     bounds = config.bounds
+    # The half of the memory that is not the bound's is for the interpreter and the engine.
+    at_start = anonymous_bytes() or 0
     with ExitStack() as undo:
         store = open_store(config.storage.path)
         undo.callback(store.close)
@@ -50,7 +53,10 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
             # The store has keys, so requests need one.
             config = msgspec.structs.replace(config, identity=True)
         pool = TenantPool(
-            snapshots_of(config), max_memory=memory_of(config), idle_seconds=bounds.idle_seconds
+            snapshots_of(config),
+            max_memory=memory_of(config),
+            idle_seconds=bounds.idle_seconds,
+            process_memory=lambda: (anonymous_bytes() or 0) - at_start,
         )
         undo.callback(pool.close)
         metrics = ServerMetrics(config.metrics, secret=store.secret("metrics"), folder=siblings)
