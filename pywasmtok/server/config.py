@@ -63,8 +63,9 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """For the head of a request to arrive, and for a caller to take what is sent to it."""
     connections: int = 2048
     json_depth: int = 64
-    memory: int = 4 << 30
-    """Bytes of instances that are not shared, above which idle tenants lose theirs."""
+    memory: int = 0
+    """Bytes of instances that are not shared, above which idle tenants lose theirs; of each worker.
+    0: half of what the control group or the machine has, divided by the workers."""
     idle_seconds: float = 600.0
 
 

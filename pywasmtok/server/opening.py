@@ -22,14 +22,21 @@ if TYPE_CHECKING:
     from .observe.metrics import ServerMetrics
     from .scheduling.executor import ThreadWork
 
-__all__ = ["DEMO", "check_workers", "open_service", "snapshots_of"]
+__all__ = ["DEMO", "check_workers", "memory_of", "open_service", "snapshots_of"]
 
 DEMO: Final = "builtin:demo"
+
+# Of the memory that the system gives, for all workers. The rest is for the interpreters, received
+# bodies, calls, and what the system keeps of files.
+_SHARE_OF_MEMORY: Final = 0.5
+# Where the system does not say how much there is.
+_UNKNOWN_MEMORY: Final = 4 << 30
 
 
 def open_service(config: Config, *, siblings: Path | None = None) -> Service:
     """Ready: all code is compiled, and the tokenizers of the configuration are there. `siblings`: a
     folder in which the workers of one server find each other's numbers."""
+    from .._host.linux.private_memory import anonymous_bytes
     from .._host.prepared import prepare
     from ..tenants.pool import TenantPool
     from .observe.metrics import ServerMetrics
@@ -37,6 +44,8 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
 
     prepare(_say)
     bounds = config.bounds
+    # The half of the memory that is not the bound's is for the interpreter and the engine.
+    at_start = anonymous_bytes() or 0
     with ExitStack() as undo:
         store = open_store(config.storage.path)
         undo.callback(store.close)
@@ -44,7 +53,10 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
             # The store has keys, so requests need one.
             config = msgspec.structs.replace(config, identity=True)
         pool = TenantPool(
-            snapshots_of(config), max_memory=bounds.memory, idle_seconds=bounds.idle_seconds
+            snapshots_of(config),
+            max_memory=memory_of(config),
+            idle_seconds=bounds.idle_seconds,
+            process_memory=lambda: (anonymous_bytes() or 0) - at_start,
         )
         undo.callback(pool.close)
         metrics = ServerMetrics(config.metrics, secret=store.secret("metrics"), folder=siblings)
@@ -85,6 +97,19 @@ def snapshots_of(config: Config) -> SnapshotStore | Literal[False]:
     if folder is None:
         return SnapshotStore.for_user() or False
     return SnapshotStore(folder, storage.snapshot_bytes)
+
+
+def memory_of(config: Config, root: Path = Path("/")) -> int:
+    """The memory that one worker has for tenants, in bytes."""
+    from .._host.linux.memory_limit import limit
+
+    if config.bounds.memory:
+        return config.bounds.memory
+    there_is = limit(root)
+    if there_is is None:
+        return _UNKNOWN_MEMORY
+    workers = config.listen.workers + config.listen.long_workers
+    return int(there_is * _SHARE_OF_MEMORY) // workers
 
 
 def check_workers(config: Config) -> None:

@@ -16,6 +16,7 @@ from ..loading.factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
 from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
 from ..tenants.errors import StorageFull, UnknownTokenizer
 from ..tenants.limits import TenantLimits
+from ..tenants.loads import START
 from ..tenants.options import Reading, digest_of
 from ..tenants.tenant import typed
 from ..tokenizer.limits import Limits
@@ -319,14 +320,16 @@ class Service:
         public, digest, view = self.pool.get(PUBLIC), digest_of(data, options), self._catalog.view
         if "encoder" in options:
             self._hf.add(digest)
-        try:
-            public.tokenizer(digest)
-        except (UnknownTokenizer, LoadError):
-            # Unknown, or damaged: the file is uploaded from these bytes.
-            self.upload(public, bytes(data), options, alias)
-        else:
-            if view.aliases.get(PUBLIC, {}).get(alias) != digest:
-                self.store.put_alias(AliasRecord(PUBLIC, alias, digest))
+        start = data[:START] if isinstance(data, bytes) else data.start(START)
+        with public.reading(len(data), start, bounded=False):
+            try:
+                public.tokenizer(digest)
+            except (UnknownTokenizer, LoadError):
+                # Unknown, or damaged: the file is uploaded from these bytes.
+                self.upload(public, bytes(data), options, alias)
+            else:
+                if view.aliases.get(PUBLIC, {}).get(alias) != digest:
+                    self.store.put_alias(AliasRecord(PUBLIC, alias, digest))
 
     # From beginning to end.
 

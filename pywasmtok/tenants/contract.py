@@ -69,6 +69,13 @@ class TenantLike(Protocol):
         snapshot, not the instance."""
         ...
 
+    def reading(
+        self, size: int, start: bytes, *, bounded: bool = True
+    ) -> AbstractContextManager[None]:
+        """Room for reading a file of this size that begins so, or MemoryLimit, TooManyRequests,
+        Overloaded. `bounded=False` counts it, and refuses nothing."""
+        ...
+
     def remove(self, digest: str) -> None:
         """Calls and streams that use it finish with it."""
         ...

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._locks import ForkSafeLock
+from .loads import START
 
 if TYPE_CHECKING:
     from .._host.snapshots.image import Image
+    from ..loading.sources.lazy import LazyFile
     from .limits import TenantLimits
 
 __all__ = ["Instances"]
@@ -30,8 +34,14 @@ class _Made(NamedTuple):
 class Instances:
     """The instances of a tenant. Code that makes one registers it; a freed one drops out itself."""
 
-    def __init__(self, limits: TenantLimits) -> None:
+    def __init__(
+        self,
+        limits: TenantLimits,
+        reading: Callable[[int, bytes], AbstractContextManager[None]],
+    ) -> None:
+        """`reading`: reserves memory for a file of this size that begins so."""
         self.limits = limits
+        self._reading = reading
         self._lock = ForkSafeLock()
         # By identity: a weak reference takes the row away with its instance.
         self._made: weakref.WeakKeyDictionary[Any, _Made] = weakref.WeakKeyDictionary()
@@ -48,6 +58,10 @@ class Instances:
     @property
     def load_deadline(self) -> float:
         return self.limits.load_deadline
+
+    def reading(self, file: bytes | LazyFile) -> AbstractContextManager[None]:
+        start = file[:START] if isinstance(file, bytes) else file.start(START)
+        return self._reading(len(file), start)
 
     def made(self, instance: Any, image: Image) -> None:
         # The address is read now: later another thread may be in a call of the instance.

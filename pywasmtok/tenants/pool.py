@@ -12,6 +12,7 @@ from ..errors import InvalidArgument
 from .bucket import Clock
 from .contract import Files
 from .limits import TenantLimits
+from .loads import Loads
 from .tenant import Tenant
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class TenantPool:
         max_memory: int = 4 << 30,
         idle_seconds: float = 600.0,
         max_maps: int | None = None,
+        process_memory: Callable[[], int | None] | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
         """snapshots     where what was read is kept: a SnapshotStore; None: the user's (see
@@ -44,6 +46,9 @@ class TenantPool:
         max_memory    bytes of instances that are not shared, above which idle tenants lose theirs
         idle_seconds  after which a tenant loses them in any case
         max_maps      the same for memory maps; None: three quarters of what the system allows
+        process_memory
+                      bytes that the process has, which count where a file is to be read; None or
+                      None as its answer: only those of instances do
         clock         for tests
         """
         from .._host import refuse_subinterpreter
@@ -58,6 +63,8 @@ class TenantPool:
         self.idle_seconds = idle_seconds
         allowed = int(private_memory.most_maps() * _SHARE_OF_MAPS)
         self.max_maps = allowed if max_maps is None else max_maps
+        self.loads = Loads(lambda: self.max_memory, self._used)
+        self._process_memory = process_memory or (lambda: None)
         self._clock = clock
         self._tenants: dict[str, Tenant] = {}
         self._lock = ForkSafeLock()
@@ -98,10 +105,10 @@ class TenantPool:
             tenant = self._tenants.pop(name)
         tenant.evict()
 
-    def evict(self) -> int:
+    def evict(self, room: int = 0) -> int:
         """Drops the instances of the tenants that were idle for longest, until the pool's memory is
-        within its bound. Returns how many tenants lost theirs. Cheap enough for every few
-        seconds."""
+        within its bound, less `room`. Returns how many tenants lost theirs. Cheap enough for every
+        few seconds."""
         now = self._clock()
         idle_first = sorted(self._with_instances(), key=lambda one: one.last_use)
         evicted = 0
@@ -116,7 +123,7 @@ class TenantPool:
                 maps += tenant.instances.maps
                 rest.append(tenant)
         for tenant in rest:
-            if memory <= self.max_memory and maps <= self.max_maps:
+            if memory <= self.max_memory - room and maps <= self.max_maps:
                 break
             took_maps = tenant.instances.maps
             memory -= tenant.evict().memory
@@ -140,6 +147,14 @@ class TenantPool:
                 tenant = self._tenants.pop(name, None)
             if tenant is not None:
                 tenant.evict()
+
+    def _used(self, room: int) -> int:
+        """Bytes in use, after what is idle has made room for so many more, if it can."""
+        instances = sum(one.instances.measured(one.last_use) for one in self._with_instances())
+        beside = max(0, (self._process_memory() or 0) - instances)
+        if instances + beside + room > self.max_memory >= beside + room:
+            self.evict(beside + room)
+        return max(self.usage()[1], self._process_memory() or 0)
 
     # For tenants.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from .errors import Overloaded, StorageFull, TooManyRequests, UnknownTokenizer
 from .files import KeptFile, MemoryFiles
 from .instances import Instances
 from .limits import TenantLimits
+from .loads import needed
 from .options import Reading, joined
 from .slots import Slots
 
@@ -100,7 +101,7 @@ class Tenant:
         self._own_files = MemoryFiles() if files is None else None
         self._pool = pool
         self._counters = Counters()
-        self._instances = Instances(limits)
+        self._instances = Instances(limits, self.reading)
         self._images = Images(pool.snapshots, self._instances)
         self._renderers = TemplatePools(self._instances.made_renderer)
         self._sandbox = SandboxRenderer(self._renderers, _KEPT_TEMPLATES)
@@ -164,6 +165,15 @@ class Tenant:
     def digests(self) -> list[str]:
         """Of the files that were added or asked for since the tenant was made."""
         return list(self._entries)
+
+    def reading(
+        self, size: int, start: bytes, *, bounded: bool = True
+    ) -> AbstractContextManager[None]:
+        """Room for reading a file of this size that begins so; see `Loads.reading`. `add` and
+        `tokenizer` reserve it themselves. A caller that has the bytes for longer reserves first."""
+        return self._pool.loads.reading(
+            self.name, needed(size, start, self._limits.calls.memory), bounded=bounded
+        )
 
     def remove(self, digest: str) -> None:
         """Calls and streams that use it finish with it."""

@@ -78,6 +78,11 @@ class FakeTenant:
     def note(self, *, tokens: int = 0, seconds: float = 0.0, refused: int = 0) -> None:
         self.tokens += tokens
 
+    def reading(
+        self, size: int, start: bytes, *, bounded: bool = True
+    ) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def admitted(self, cost: int) -> AbstractContextManager[None]:
         return nullcontext()
 

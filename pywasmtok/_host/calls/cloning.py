@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,9 +61,10 @@ class ImageSource:
             self._image = image
             self.from_snapshot = True
             return
-        instance = _loaded(core, bytes(file), options, memory_cap)
-        about = _about(instance, len(file))
-        self._image = store.keep(key, about, instance) or Image.of(instance, about)
+        with nullcontext() if self._owner is None else self._owner.reading(file):
+            instance = _loaded(core, bytes(file), options, memory_cap)
+            about = _about(instance, len(file))
+            self._image = store.keep(key, about, instance) or Image.of(instance, about)
 
     @property
     def about(self) -> Mapping[str, Any]:

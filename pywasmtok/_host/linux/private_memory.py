@@ -96,6 +96,19 @@ def resident_bytes() -> int | None:
         return None
 
 
+def anonymous_bytes() -> int | None:
+    """Of this process: memory that is in no file, so that the system cannot drop it. None where it
+    does not say."""
+    if not ON:
+        return None
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            found = [line.split()[1] for line in file if line.startswith("RssAnon:")]
+        return int(found[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def most_maps() -> int:
     """How many memory maps this process may have."""
     try:

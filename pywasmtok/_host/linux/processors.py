@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from . import ON
+from .control_groups import folders, lines
 
 VARIABLE: Final = "PYWASMTOK_THREADS"
 
 # More than any machine has; a typing error must not start a thread for each of a million.
 MOST: Final = 1024
+
+# In which files a quota is: version 2 of control groups has one, version 1 two.
+_FILES: Final = {True: ("cpu.max",), False: ("cpu.cfs_quota_us", "cpu.cfs_period_us")}
 
 log = logging.getLogger("pywasmtok")
 
@@ -66,40 +70,16 @@ def share_of_container(root: Path = Path("/")) -> int | None:
     """Processors that the quota of the control group is worth, rounded up; None: no quota."""
     shares = [
         share
-        for folder, names in _groups(root)
-        for above in (folder, *folder.parents)
-        if above.is_relative_to(root / "sys") and (share := _quota(above, names)) is not None
+        for folder, is_second in folders(root, "cpu")
+        if (share := _quota(folder, _FILES[is_second])) is not None
     ]
     return max(1, min(shares)) if shares else None
 
 
-def _groups(root: Path) -> list[tuple[Path, tuple[str, ...]]]:
-    """Folders that may hold a quota, and in which files: version 2 has one, version 1 two."""
-    found: list[tuple[Path, tuple[str, ...]]] = []
-    for line in _lines(root / "proc/self/cgroup"):
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        below = path.strip("/")
-        if number == "0" and not controllers:
-            found.append((root / "sys/fs/cgroup" / below, ("cpu.max",)))
-        elif "cpu" in controllers.split(","):
-            for name in (controllers, "cpu"):
-                folder = root / "sys/fs/cgroup" / name / below
-                found.append((folder, ("cpu.cfs_quota_us", "cpu.cfs_period_us")))
-    return found
-
-
 def _quota(folder: Path, names: tuple[str, ...]) -> int | None:
-    words = [word for name in names for line in _lines(folder / name) for word in line.split()]
+    words = [word for name in names for line in lines(folder / name) for word in line.split()]
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         # "max" in version 2, "-1" in version 1, or no such file.
         return None
     quota, period = map(int, words)
     return -(-quota // period) if quota and period else None
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return []

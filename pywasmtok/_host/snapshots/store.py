@@ -16,6 +16,7 @@ import logging
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -96,6 +97,10 @@ class Owner(Protocol):
     @property
     def load_deadline(self) -> float:
         """Seconds that parsing a file may take, whatever a call may."""
+        ...
+
+    def reading(self, file: bytes | LazyFile) -> AbstractContextManager[None]:
+        """Reserves memory while a file is parsed."""
         ...
 
     def made(self, instance: Instance, image: Image) -> None: ...

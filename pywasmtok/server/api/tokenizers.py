@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from ...tenants.errors import UnknownTokenizer
+from ...tenants.loads import START
 from ..contract import PUBLIC, AliasRecord, Caller, Listed, ServiceLike
 from ..errors import BadRequest, Forbidden
 from ..names import check_alias, is_digest
@@ -58,7 +59,10 @@ async def upload(request: Request, service: ServiceLike) -> Response:
 
         def call() -> str:
             file.seek(0)
-            return service.upload(tenant, file.read(), options, name)
+            start = file.read(START)
+            with tenant.reading(length, start):
+                file.seek(0)
+                return service.upload(tenant, file.read(), options, name)
 
         digest = await service.run_for(tenant, length, call, operation="upload")
     return _answer(service, caller, digest, name)
