@@ -69,7 +69,7 @@ def test_a_rotated_key_stays_good_for_a_while_or_not_at_all(run: Any, folder: Pa
     assert keys(folder)[hash_of(admin)] == (None, None)
     assert hash_of(third) in keys(folder)
     assert len(run("tenants", "list")["admin_keys"]) == 1
-    assert "not_found" in run("tenants", "rotate", "nobody", status=2)
+    assert "not_found" in run("tenants", "rotate", "absent", status=2)
 
 
 def test_limits_are_changed_one_by_one(run: Any) -> None:
