@@ -108,7 +108,7 @@ def open_named_store(
     options: argparse.Namespace, *, to_verify: bool = False
 ) -> tuple[FolderStore, Config]:
     """The store that --store or the configuration names, and the rest of that configuration.
-    `to_verify`: also if its records are damaged."""
+    `to_verify`: there has to be one, and opening it changes nothing."""
     from ..server.store.folder import FolderStore
 
     config = _config_of_store(options)

@@ -38,6 +38,7 @@ __all__ = [
     "remove_tenant",
     "remove_tokenizer",
     "rotate_tenant",
+    "verify_tenant",
     "verify_tokenizer",
 ]
 
@@ -122,6 +123,11 @@ def remove_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
     store.remove_tenant(asked.name)
     return _done(asked, {"removed": asked.name})
+
+
+def verify_tenant(asked: argparse.Namespace) -> int:
+    """All records, and no file."""
+    return _verify(asked, with_files=False, remove=False)
 
 
 def _tenant(store: Store, name: str) -> TenantRecord:
@@ -296,20 +302,29 @@ def remove_tokenizer(asked: argparse.Namespace) -> int:
 
 
 def verify_tokenizer(asked: argparse.Namespace) -> int:
+    """All records and files."""
+    return _verify(asked, with_files=True, remove=asked.remove)
+
+
+def _verify(asked: argparse.Namespace, *, with_files: bool, remove: bool) -> int:
     with waiting("comparing checksums"):
         store, _ = open_named_store(asked, to_verify=True)
-        problems = store.problems()
+        found = store.check(with_files=with_files)
     if not asked.json:
-        # What was found is shown before anything is changed.
-        for problem in problems:
+        # What was found is shown before anything is removed.
+        for problem in found.problems:
             print(problem)
-        print(f"{len(problems)} problems", flush=True)
-    removed = store.remove_problems() if asked.remove else 0
+        print(f"{len(found.problems)} problems, {found.set_aside} set aside", flush=True)
+    # The file of a record that was just set aside stays.
+    removed = store.remove_nameless() if remove and not found.set_aside else 0
     if asked.json:
-        print_json({"problems": problems, "removed": removed})
-    elif asked.remove:
+        print_json(
+            {"problems": found.problems, "set_aside": found.set_aside}
+            | ({"removed": removed} if with_files else {})
+        )
+    elif remove:
         print(f"{removed} removed")
-    return Exit.FOUND if problems else Exit.DONE
+    return Exit.FOUND if found.problems else Exit.DONE
 
 
 def _done(asked: argparse.Namespace, answer: dict[str, Any]) -> int:

@@ -9,7 +9,7 @@ import ipaddress
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -90,6 +90,11 @@ class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """A folder. None: beside the records, or the user's cache."""
     snapshot_bytes: int = 16 << 30
     """Disk that snapshots may take; the ones that were not used for longest go."""
+    check_seconds: Annotated[float, msgspec.Meta(ge=0)] = 86400.0
+    """Time between two checks of all records and files of the folder, of all workers together; 0:
+    none."""
+    check_bytes_per_second: Annotated[int, msgspec.Meta(ge=1)] = 8 << 20
+    """What such a check reads at most; one that an admin asks for reads faster."""
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

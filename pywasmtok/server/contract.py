@@ -19,6 +19,7 @@ __all__ = [
     "PUBLIC",
     "AliasRecord",
     "Caller",
+    "Checked",
     "KeyRecord",
     "Listed",
     "Served",
@@ -80,6 +81,18 @@ class AliasRecord:
     digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of records and files found."""
+
+    problems: list[str]
+    set_aside: int
+    """Records and files."""
+    files: int
+    """That were read, of `bytes` in all."""
+    bytes: int
+
+
 class Store(Protocol):
     """Records and files. Called from threads, several at once and in several processes. What a
     call has answered survives a kill -9 right after. Errors are `TokenizerError`s (`StorageFull`
@@ -138,6 +151,17 @@ class Store(Protocol):
     def usage(self, tenant: str) -> Usage: ...
     def secret(self, name: str) -> bytes:
         """32 random bytes, made when first asked for; the same for all processes ever after."""
+        ...
+
+    def check(
+        self, *, with_files: bool = True, pace: Callable[[int], object] = lambda length: None
+    ) -> Checked:
+        """Reads all, and sets aside what is damaged. `pace` is called after each part of a file,
+        with its length; what it raises ends the check."""
+        ...
+
+    def aside(self) -> int:
+        """How many things are set aside, for the operator to look at."""
         ...
 
     def listen(self, told: Callable[[], None]) -> None:
@@ -250,6 +274,8 @@ class ServiceLike(Protocol):
     work: Work
     metrics: Any
     lifecycle: Any
+    checks: Any
+    """Of the store, on a schedule and on demand."""
 
     @property
     def keys(self) -> Any:

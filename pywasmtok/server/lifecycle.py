@@ -141,6 +141,8 @@ def routes(service: ServiceLike) -> list[Route]:
         found: dict[str, Any] = {"status": "ok"}
         if lifecycle.heartbeats is not None:
             found["workers"] = lifecycle.heartbeats.plain()
+        if service.config.storage.path != "memory":
+            found["store"] = service.checks.last()
         return JSONResponse(found, headers=fresh)
 
     async def ready(request: Request) -> Response:

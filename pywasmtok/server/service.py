@@ -41,6 +41,7 @@ from .limits import changed
 from .names import check_alias
 from .observe.usage import UsageWriter
 from .scheduling.executor import NotNowError
+from .store.schedule import Checks
 
 if TYPE_CHECKING:
     from ..loading.sources.lazy import LazyFile
@@ -94,6 +95,7 @@ class Service:
         self._found = View(), {}
         self._is_shared = config.listen.workers + config.listen.long_workers > 1
         self._usage = UsageWriter(store)
+        self.checks = Checks(store, config.storage)
         self._may_be_hf = choose_encoder(config.encoder) != "core"
         # Digests that the operator has assigned to HuggingFace one by one.
         self._hf: set[str] = set()
@@ -334,13 +336,16 @@ class Service:
     # From beginning to end.
 
     def start(self) -> None:
-        """From here on changes of other processes are followed, and usage is written."""
+        """From here on changes of other processes are followed, usage is written, and the store is
+        checked."""
         self._catalog.follow()
+        self.checks.start()
         self._upkeep = threading.Thread(target=self._keep_up, name="pywasmtok-upkeep", daemon=True)
         self._upkeep.start()
 
     def close(self) -> None:
         self._catalog.close()
+        self.checks.close()
         self._end.set()
         if self._upkeep is not None:
             self._upkeep.join()

@@ -42,6 +42,7 @@ BAD = {
     "tenants rotate": ["none", "--store", "store"],
     "tenants limit": ["none", "--store", "store"],
     "tenants remove": ["none", "--store", "store"],
+    "tenants verify": ["--store", "none"],
     "tokenizers add": ["x=none.json", "--store", "store"],
     "tokenizers list": ["--config", "none.toml"],
     "tokenizers alias": ["x", "none", "--store", "store"],

@@ -35,6 +35,7 @@ from pywasmtok.server.contract import (
 from pywasmtok.server.errors import Draining, NotFound
 from pywasmtok.server.scheduling.executor import NotNowError
 from pywasmtok.server.store.memory import MemoryStore
+from pywasmtok.server.store.schedule import Checks
 from pywasmtok.tenants import TenantLimits
 from pywasmtok.tenants.contract import FileInfo, TenantLike, Usage
 from pywasmtok.tenants.errors import UnknownTokenizer
@@ -171,6 +172,7 @@ class FakeService:
         self.work: Any = FakeWork()
         self.operations: list[str] = []
         self.lifecycle: Any = FakeLifecycle()
+        self.checks = Checks(self.store, self.config.storage)
         self.public = FakeTenant(PUBLIC, self.limits)
         self._live: dict[str, FakeTenant] = {}
         self._lists: dict[str, list[Listed]] = {PUBLIC: []}

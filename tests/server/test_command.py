@@ -111,20 +111,35 @@ def test_tokenizers_are_read_and_kept_and_named(run: Any, folder: Path) -> None:
 
 def test_verify_finds_what_is_damaged(run: Any, folder: Path) -> None:
     digest = run("tokenizers", "add", "builtin:demo")["digest"]
-    good = {"problems": [], "removed": 0}
+    good = {"problems": [], "set_aside": 0, "removed": 0}
     assert run("tokenizers", "verify") == good
     path = folder / "files" / digest
     path.chmod(0o600)
     path.write_bytes(b"something else")
-    for _ in range(2):
-        assert run("tokenizers", "verify", status=1)["problems"] == [f"{digest} is damaged"]
-    assert path.read_bytes() == b"something else"
+    found = run("tokenizers", "verify", status=1)
+    assert (found["problems"], found["set_aside"]) == ([f"{digest} is damaged"], 1)
+    assert run("tokenizers", "verify", status=1)["problems"] == [f"{digest} is missing"]
+    assert [one.read_bytes() for one in (folder / "damaged").iterdir()] == [b"something else"]
     run("tokenizers", "add", "builtin:demo")
     assert run("tokenizers", "verify") == good
 
 
+def test_verify_of_tenants_reads_records_and_no_files(run: Any, folder: Path) -> None:
+    digest = run("tokenizers", "add", "builtin:demo")["digest"]
+    run("tenants", "add", "acme")
+    (folder / "files" / digest).unlink()
+    assert run("tenants", "verify") == {"problems": [], "set_aside": 0}
+    with sqlite3.connect(folder / "records.sqlite") as connection:
+        connection.execute("UPDATE tenants SET disabled = 7")
+    connection.close()
+    found = {"problems": ["the record tenants 'acme' is damaged"], "set_aside": 2}
+    assert run("tenants", "verify", status=1) == found
+    assert run("tenants", "list")["tenants"] == []
+
+
 def test_verify_of_no_store_makes_none(run: Any, folder: Path) -> None:
     assert "there is no store" in run("tokenizers", "verify", status=2)
+    assert "there is no store" in run("tenants", "verify", status=2)
     assert not folder.exists()
 
 
@@ -139,13 +154,14 @@ def test_verify_reports_first_and_removes_on_request(
     orphan = folder / "files" / ("0" * 64)
     orphan.write_bytes(b"orphan")
     found = [f"{'0' * 64} has no record", "the record tenants 'acme' is damaged"]
-    assert sorted(run("tokenizers", "verify", status=1)["problems"]) == found
-    assert orphan.exists()
-    assert "tenants 'acme'" in run("tenants", "list", status=5)
-    assert main(["tokenizers", "verify", "--remove", "--store", str(folder)]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert (sorted(lines[:2]), lines[2:]) == (found, ["2 problems", "2 removed"])
-    assert run("tokenizers", "verify") == {"problems": [], "removed": 0}
+    for removed, left in ((0, found), (1, found[:1])):
+        assert orphan.exists()
+        assert main(["tokenizers", "verify", "--remove", "--store", str(folder)]) == 1
+        lines = capsys.readouterr().out.splitlines()
+        said = f"{len(left)} problems, {0 if removed else 2} set aside"
+        assert (sorted(lines[:-2]), lines[-2:]) == (left, [said, f"{removed} removed"])
+    assert not orphan.exists()
+    assert run("tokenizers", "verify") == {"problems": [], "set_aside": 0, "removed": 0}
     assert run("tenants", "list")["tenants"] == []
     assert len(run("tokenizers", "list")["tokenizers"]) == 1
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pywasmtok import LoadError, TokenizerError
-from pywasmtok.server.contract import PUBLIC
+from pywasmtok.server.contract import PUBLIC, Checked
 from pywasmtok.server.errors import DamagedRecord, StoreFailed
 from pywasmtok.server.store.database import Database
 from pywasmtok.server.store.files import Damaged
@@ -121,11 +121,15 @@ def test_verify_reads_all_and_says_what_is_wrong(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     for number in range(3):
         put(store, b"%d" % number, f"m{number}")
-    assert store.problems() == []
+    assert store.check() == Checked([], 0, 3, 3)
     spoil(stored(store, b"0"), 0)
     stored(store, b"1").unlink()
-    found = store.problems()
-    assert sorted(found) == sorted([f"{digest(b'0')} is damaged", f"{digest(b'1')} is missing"])
+    found = store.check()
+    lines = [f"{digest(b'0')} is damaged", f"{digest(b'1')} is missing"]
+    assert (sorted(found.problems), found.set_aside, found.files) == (sorted(lines), 1, 2)
+    lines = [f"{digest(b'0')} is missing", f"{digest(b'1')} is missing"]
+    assert (sorted(store.check().problems), store.aside()) == (sorted(lines), 1)
+    assert bytes(store.open_file(digest(b"2"))) == b"2"
     store.close()
 
 
@@ -155,14 +159,14 @@ def test_what_a_kill_leaves(tmp_path: Path, step: str) -> None:
         path.write_bytes(b"half")
     os.utime(abandoned, (1, 1))
     store = FolderStore(tmp_path, to_verify=True)
-    assert store.problems() == []
+    assert store.check().problems == []
     store.close()
     assert (tmp_path / "files" / digest(b"x")).exists()
     store = FolderStore(tmp_path)
     left = [".new-now"] if step == "unlink" else [".new-now", digest(b"x")]
     assert sorted(path.name for path in (tmp_path / "files").iterdir()) == left
-    assert store.problems() == []
-    assert store.remove_problems() == len(left) - 1
+    assert store.check().problems == []
+    assert store.remove_nameless() == len(left) - 1
     assert [path.name for path in (tmp_path / "files").iterdir()] == [".new-now"]
     put(store, b"x")
     store.close()
@@ -441,7 +445,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
         assert {digest(b"%d" % number * 1000) for number in range(last + 1)} <= kept
         (name,) = store.aliases()
         assert name.digest in {digest(b"%d" % number * 1000) for number in (last, last + 1)}
-        assert (store.problems(), store.sweep()) == ([], 0)
+        assert (store.check().problems, store.sweep()) == ([], 0)
         store.close()
 
 
@@ -534,10 +538,10 @@ def test_a_file_without_a_record_beside_others_is_kept_and_named(
     orphan.write_bytes(b"orphan")
     store = FolderStore(tmp_path)
     assert "1 files have no record" in caplog.text
-    assert store.problems() == [f"{digest(b'orphan')} has no record"]
+    assert store.check().problems == [f"{digest(b'orphan')} has no record"]
     assert orphan.exists()
-    assert store.remove_problems() == 1
-    assert (store.problems(), orphan.exists()) == ([], False)
+    assert store.remove_nameless() == 1
+    assert (store.check().problems, orphan.exists()) == ([], False)
     store.close()
 
 
@@ -568,20 +572,103 @@ def full(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("table", list(EDITS))
-def test_an_edited_record_is_named_and_stops_the_start(full: Path, table: str) -> None:
+def everything(store: FolderStore) -> dict[str, Any]:
+    return {
+        "tenants": store.tenants(),
+        "keys": store.keys(),
+        "tokenizers": store.tokenizers(),
+        "aliases": store.aliases(),
+        "usage": store.usage("a"),
+    }
+
+
+# What is gone with a damaged record of each table.
+GONE = {
+    "tenants": {"tenants", "keys"},
+    "keys": {"keys"},
+    "tokenizers": {"tokenizers", "aliases"},
+    "aliases": {"aliases"},
+    "usage": {"usage"},
+    "secrets": set(),
+}
+
+
+@pytest.mark.parametrize("opens", ["check", "start", "read"])
+@pytest.mark.parametrize("table", list(GONE))
+def test_a_damaged_record_is_set_aside_and_the_rest_is_served(
+    full: Path, table: str, opens: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = FolderStore(full)
+    before = everything(running)
+    secret = running.secret("s")
+    if opens != "read":
+        running.close()
     edit(full, "PRAGMA foreign_keys = OFF", EDITS[table])
-    with pytest.raises(DamagedRecord, match=f"the record {table} "):
+    if opens == "check":
+        running = FolderStore(full, to_verify=True)
+        found = running.check()
+        (problem,) = found.problems
+        assert problem.startswith(f"the record {table} ")
+        assert found.set_aside == (2 if table in ("tenants", "tokenizers") else 1)
+    elif opens == "start":
+        running = FolderStore(full)
+    after = everything(running)
+    assert {name for name in before if before[name] != after[name]} == GONE[table]
+    assert (running.secret("s") == secret) == (table != "secrets")
+    assert running.check().problems == []
+    running.close()
+    (aside,) = (full / "damaged").iterdir()
+    rows = json.loads(aside.read_text())
+    assert {row["table"] for row in rows} == (GONE[table] or {"secrets"})
+    assert aside.stat().st_mode & 0o077 == 0
+    assert str(aside) in caplog.text
+    assert "'a'" not in caplog.text
+    # The file of a tokenizer stays, also that of the only one.
+    FolderStore(full).close()
+    assert (full / "files" / digest(SMALL)).exists()
+
+
+def test_a_damaged_record_of_a_revoked_key_stays_and_stops_the_start(full: Path) -> None:
+    """Without it, a file that holds the key would make it good again."""
+    edit(full, EDITS["revoked"])
+    with pytest.raises(DamagedRecord, match="the record revoked "):
         FolderStore(full)
     store = FolderStore(full, to_verify=True)
-    (problem,) = store.problems()
-    assert problem.startswith(f"the record {table} ")
-    assert store.remove_problems() == 1
+    for _ in range(2):
+        found = store.check()
+        assert (len(found.problems), found.set_aside) == (1, 0)
+    assert store.aside() == 0
     store.close()
-    assert (full / "files" / digest(SMALL)).exists()
-    # A file without any record is not recognised; this one's record was dropped.
-    if table != "tokenizers":
-        FolderStore(full).close()
+
+
+def test_where_nothing_can_be_set_aside_nothing_is_lost(
+    full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FolderStore(full)
+    edit(full, EDITS["aliases"])
+    spoil(stored(store, SMALL))
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", refusing(OSError(errno.ENOSPC, "full")))
+        broken.setattr(os, "replace", refusing(OSError(errno.ENOSPC, "full")))
+        found = store.check()
+        assert (len(found.problems), found.set_aside) == (2, 0)
+        with pytest.raises(DamagedRecord):
+            store.aliases()
+    assert (list((full / "damaged").iterdir()), len(store.check().problems)) == ([], 2)
+    assert (store.aliases(), store.aside()) == ([], 2)
+    store.close()
+
+
+def test_a_part_of_the_disk_that_cannot_be_read_is_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FolderStore(tmp_path)
+    put(store, SMALL)
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pread", refusing(OSError(errno.EIO, "I/O error")))
+        assert store.check().problems == [f"{digest(SMALL)} is damaged"]
+    assert [path.read_bytes() for path in (tmp_path / "damaged").iterdir()] == [SMALL]
+    store.close()
 
 
 def test_every_table_with_records_has_checksums(full: Path) -> None:
@@ -595,20 +682,16 @@ def test_every_table_with_records_has_checksums(full: Path) -> None:
     connection.close()
 
 
-def test_a_running_store_refuses_a_record_that_was_damaged_meanwhile(full: Path) -> None:
+def test_what_is_stored_anew_is_good_again(full: Path) -> None:
     store = FolderStore(full)
     edit(full, EDITS["tokenizers"], EDITS["usage"])
-    for call in (
-        store.tokenizers,
-        lambda: store.open_file(digest(SMALL)),
-        lambda: store.usage("a"),
-        lambda: store.add_usage("a", Usage(requests=1)),
-    ):
-        with pytest.raises(DamagedRecord):
-            call()
-    # What is stored anew is good again.
+    with pytest.raises(KeyError):
+        store.open_file(digest(SMALL))
+    assert store.usage("a") == Usage()
     put(store, SMALL)
+    store.add_usage("a", Usage(requests=1))
     assert bytes(store.open_file(digest(SMALL))) == SMALL
+    assert (store.usage("a"), store.check().problems) == (Usage(requests=1), [])
     store.close()
 
 
@@ -622,12 +705,11 @@ def test_a_store_of_before_checksums_opens_and_has_them_from_then_on(full: Path)
         "PRAGMA user_version = 2",
     )
     store = FolderStore(full)
-    assert (store.usage("a"), store.problems()) == (Usage(requests=5, seconds=0.5), [])
+    assert (store.usage("a"), store.check().problems) == (Usage(requests=5, seconds=0.5), [])
     assert store.was_revoked(key("old", None).hash)
-    store.close()
     edit(full, EDITS["keys"])
-    with pytest.raises(DamagedRecord, match="keys 'k'"):
-        FolderStore(full)
+    assert "keys 'k'" in store.check().problems[0]
+    store.close()
 
 
 def test_options_that_were_edited_before_there_were_checksums_are_found(full: Path) -> None:
@@ -636,7 +718,7 @@ def test_options_that_were_edited_before_there_were_checksums_are_found(full: Pa
     seal_all(connection)
     connection.close()
     store = FolderStore(full, to_verify=True)
-    (problem,) = store.problems()
+    (problem,) = store.check().problems
     assert "has other options than its digest" in problem
     store.close()
 
@@ -663,7 +745,7 @@ def test_no_damage_of_the_database_removes_a_file_or_is_an_untyped_error(
             try:
                 store = FolderStore(full, to_verify=to_verify)
                 try:
-                    store.problems()
+                    store.check()
                     store.tokenizers()
                 finally:
                     store.close()

@@ -235,7 +235,7 @@ def _problems(store: Path) -> list[str]:
 
     kept = FolderStore(store)
     try:
-        problems = kept.problems()
+        problems = kept.check().problems
     finally:
         kept.close()
     problems += [f"damaged/{path.name}" for path in (store / "damaged").glob("*")]

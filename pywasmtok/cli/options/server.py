@@ -116,6 +116,12 @@ def _tenants(actions: Any) -> None:
         ("pywasmtok tenants remove initech --store store",),
     )
     remove.add_argument("name", metavar="NAME")
+    _action(
+        actions,
+        "tenants verify",
+        "reads all records and sets damaged ones aside",
+        ("pywasmtok tenants verify --store store",),
+    )
 
 
 def _tokenizers(actions: Any) -> None:
@@ -156,13 +162,13 @@ def _tokenizers(actions: Any) -> None:
     verify = _action(
         actions,
         "tokenizers verify",
-        "reads all records and files; removes nothing",
+        "reads all records and files and sets damaged ones aside",
         ("pywasmtok tokenizers verify --store store",),
     )
     verify.add_argument(
         "--remove",
         action="store_true",
-        help="then drop damaged records, put damaged files aside, remove files without a record",
+        help="then remove files without a record, unless something was set aside",
     )
 
 

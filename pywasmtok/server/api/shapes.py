@@ -23,6 +23,7 @@ GET    /tenants/{name}                 -> TenantInfo
 DELETE /tenants/{name}
 POST   /tenants/{name}/keys            NewKey        -> KeyMade, the only time that a key is shown
 DELETE /tenants/{name}/keys/{id}
+POST   /store/verify                   -> Verified
 
 `Accept: application/octet-stream` on encode answers u32, little-endian: the ids; for a batch first
 the number of texts and the number of ids of each. The same type as `Content-Type` gives ids to
@@ -70,6 +71,7 @@ __all__ = [
     "Truncate",
     "Truncated",
     "Usage",
+    "Verified",
 ]
 
 
@@ -418,3 +420,15 @@ class NewKey(_Request):
 class KeyMade(_Answer):
     id: str
     key: str
+
+
+class Verified(_Answer):
+    """What was found when all records and files were read."""
+
+    problems: list[str]
+    """Of records, files and the database, with their names."""
+    set_aside: Number
+    """Records and files, of those with problems."""
+    files: Number
+    """That were read, of `bytes` in all."""
+    bytes: Number

@@ -1,4 +1,4 @@
-"""What a tenant has used; and, for admins, tenants and their keys."""
+"""What a tenant has used; and, for admins, tenants, their keys, and a check of the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..names import check_tenant
 from ..requests import body
 from .answers import json_bytes, json_response
 from .operation import Operation
-from .shapes import Key, KeyMade, NewKey, TenantChange, TenantInfo, Tenants, Usage
+from .shapes import Key, KeyMade, NewKey, TenantChange, TenantInfo, Tenants, Usage, Verified
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -127,6 +127,21 @@ async def delete_key(request: Request, service: ServiceLike) -> Response:
     return Response(status_code=204)
 
 
+async def verify(request: Request, service: ServiceLike) -> Response:
+    need_admin(request)
+    found = await service.checks.now()
+    return json_response(
+        json_bytes(
+            Verified(
+                problems=found.problems,
+                set_aside=found.set_aside,
+                files=found.files,
+                bytes=found.bytes,
+            )
+        )
+    )
+
+
 def _end(store: Store, tenant: str, kept: KeyRecord, when: float) -> None:
     """The tenant's other keys end then, if not sooner."""
     for key in store.keys():
@@ -220,6 +235,15 @@ operations: Final = (
         delete_key,
         status=204,
         refuses=(404,),
+        admin=True,
+    ),
+    Operation(
+        "POST",
+        "/store/verify",
+        "verify_store",
+        "Reads all records and files, and sets aside what is damaged",
+        verify,
+        gives=Verified,
         admin=True,
     ),
 )

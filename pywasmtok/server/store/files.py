@@ -2,12 +2,13 @@
 
 files/DIGEST     what is stored
 files/.new-*     being written, locked by the writer
-damaged/*        what had other bytes than its name says; for the operator to look at
+damaged/*        what had other bytes than its name says, and damaged records
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import logging
 import os
@@ -129,10 +130,16 @@ class Files:
         stored = StoredFile(self.folder / digest, os.stat(self.folder / digest).st_size, told)
         return bytes(stored) if len(stored) < _LARGE else stored
 
-    def is_damaged(self, digest: str) -> bool:
+    def is_damaged(self, digest: str, read: Callable[[int], object] = lambda length: None) -> bool:
+        """`read` is called after each part, with its length."""
         file = os.open(self.folder / digest, _TO_READ)
         try:
-            return _sha256(file) != digest
+            return _sha256(file, read) != digest
+        except OSError as error:
+            # A part of the disk that cannot be read.
+            if error.errno != errno.EIO:
+                raise
+            return True
         finally:
             os.close(file)
 
@@ -142,6 +149,28 @@ class Files:
         aside = self.damaged / f"{digest}.{time.time_ns()}"
         os.replace(self.folder / digest, aside)
         _log.error("store: %s had other bytes than were stored; it is now %s", digest, aside)
+
+    def keep_aside(self, what: str, data: bytes) -> Path:
+        """A new file beside the damaged ones; it is on the disk when this returns."""
+        self.damaged.mkdir(mode=0o700, exist_ok=True)
+        path = self.damaged / f"{what}.{time.time_ns()}.json"
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(file, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except BaseException:
+            os.unlink(path)
+            raise
+        _sync_folder(self.damaged)
+        return path
+
+    def aside(self) -> int:
+        """How many files are set aside."""
+        with contextlib.suppress(FileNotFoundError):
+            return len(os.listdir(self.damaged))
+        return 0
 
     def remove(self, digest: str) -> None:
         """Readers that have the file open can go on reading it."""
@@ -185,12 +214,13 @@ def _whole(file: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _sha256(file: int) -> str:
+def _sha256(file: int, read: Callable[[int], object]) -> str:
     found = hashlib.sha256()
     place = 0
     while part := os.pread(file, _BLOCK, place):
         found.update(part)
         place += len(part)
+        read(len(part))
     return found.hexdigest()
 
 

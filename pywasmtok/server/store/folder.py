@@ -18,7 +18,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,14 @@ from ...loading.sources.lazy import LazyFile
 from ...tenants.contract import FileInfo, Usage
 from ...tenants.errors import StorageFull
 from ...tenants.limits import TenantLimits
-from ...tenants.options import digest_of
-from ..contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord, TokenizerRecord
+from ..contract import PUBLIC, AliasRecord, Checked, KeyRecord, TenantRecord, TokenizerRecord
 from ..errors import Conflict, DamagedRecord, StoreFailed
 from ..limits import limits_from, limits_of
-from ..names import is_digest
 from .database import Database, not_a_store
 from .failures import typed_errors
 from .files import Files
 from .reserve import Reserve
-from .rows import COLUMNS, checked, damaged, drop_damaged, put, selected
+from .rows import COLUMNS, checked, expect, files_in, put, selected
 from .rules import (
     Changes,
     added,
@@ -48,6 +46,7 @@ from .rules import (
     no_such_tenant,
     no_such_tokenizer,
 )
+from .verification import Verification
 
 __all__ = ["FolderStore"]
 
@@ -56,7 +55,7 @@ _log = logging.getLogger("pywasmtok")
 
 class FolderStore(Changes):
     def __init__(self, folder: Path, *, to_verify: bool = False) -> None:
-        """`to_verify`: also one with damaged records, and nothing is removed."""
+        """`to_verify`: nothing is removed or set aside until it is asked for."""
         super().__init__()
         self.folder = folder
         records = folder / "records.sqlite"
@@ -73,6 +72,8 @@ class FolderStore(Changes):
         self._reserve = Reserve(folder / "reserve")
         # The database has a file of working memory, which may have to be made first.
         self._database = self._reserve.spend(partial(Database, records, may_be_new=not has_files))
+        self._verification = Verification(self._database, self._files, self._reserve)
+        self._to_verify = to_verify
         if not to_verify:
             try:
                 self._require_sound()
@@ -257,8 +258,8 @@ class FolderStore(Changes):
     def sweep(self) -> int:
         """Removes what processes that were killed had begun to remove; how many files it was."""
         with self._database.change(counts=False, durable=False) as connection:
-            leaving = _files_in(connection, "pending WHERE leaving")
-            removed = self._files.sweep(leaving - _files_in(connection, "tokenizers"))
+            leaving = files_in(connection, "pending WHERE leaving")
+            removed = self._files.sweep(leaving - files_in(connection, "tokenizers"))
             if leaving:
                 connection.execute("DELETE FROM pending WHERE leaving")
             return removed
@@ -269,75 +270,42 @@ class FolderStore(Changes):
         except StorageFull:
             _log.warning("store: the disk is full; what is stored is served, and nothing is added")
 
-    def problems(self) -> list[str]:
-        """What is wrong with records and files, each read whole. Nothing is changed."""
-        with typed_errors():
-            files = self._files.names()
-            connection = self._database.connection()
-            named = _files_in(connection, "tokenizers")
-            found = [*self._database.problems()]
-            found += [f"the record {name} is damaged" for name in damaged(connection)]
-            found += self._wrong_options()
-            for file in sorted(named):
-                try:
-                    if self._files.is_damaged(file):
-                        found.append(f"{file} is damaged")
-                except FileNotFoundError:
-                    found.append(f"{file} is missing")
-            nameless = set(files) - named - _files_in(connection, "pending")
-            # Those that were removed meanwhile had their record.
-            nameless &= set(self._files.names())
-            found += [f"{file} has no record" for file in sorted(nameless)]
+    def check(
+        self, *, with_files: bool = True, pace: Callable[[int], object] = lambda length: None
+    ) -> Checked:
+        found = self._verification.check(with_files=with_files, pace=pace)
+        if found.set_aside:
+            self._changed()
         return found
 
-    def remove_problems(self) -> int:
-        """Drops damaged records, puts damaged files aside, removes files without a record."""
-        with self._database.change() as connection:
-            used = _files_in(connection, "tokenizers")
-            _expect(connection, set(self._files.names()) - used, leaving=True)
-            # The file of a record that is dropped stays until the next time.
-            count = drop_damaged(connection)
-        count += sum(self.put_aside_if_damaged(file) for file in used)
-        return count + self.sweep()
+    def aside(self) -> int:
+        with typed_errors():
+            return self._files.aside()
+
+    def remove_nameless(self) -> int:
+        """Removes files without a record; how many there were."""
+        with self._database.change(counts=False) as connection:
+            used = files_in(connection, "tokenizers")
+            expect(connection, set(self._files.names()) - used, leaving=True)
+        return self.sweep()
 
     def put_aside_if_damaged(self, file: str) -> bool:
-        with typed_errors(), contextlib.suppress(FileNotFoundError):
-            return self._files.is_damaged(file) and self._put_aside(file)
-        return False
-
-    def _wrong_options(self) -> list[str]:
-        """A digest is one of the file and of how it is read."""
-        found = []
-        for row in self._database.rows(selected("tokenizers")):
-            try:
-                record = dict(zip(COLUMNS["tokenizers"], checked("tokenizers", row), strict=True))
-                digest = digest_of(record["file"], json.loads(record["options"]))
-            except DamagedRecord:
-                continue
-            except (TokenizerError, ValueError) as error:
-                digest = str(error)
-            if digest != record["digest"]:
-                found.append(
-                    f"the record tokenizers {record['tenant']!a}, {record['digest']!a} has other"
-                    " options than its digest"
-                )
-        return found
+        return self._verification.set_file_aside(file)
 
     def _require_sound(self) -> None:
         with typed_errors():
             connection = self._database.connection()
             for table in COLUMNS:
-                for row in connection.execute(selected(table)):
-                    checked(table, row)
-            nameless = set(self._files.names()) - _files_in(connection, "pending")
-            if nameless and not _files_in(connection, "tokenizers"):
+                self._rows(table, "")
+            nameless = set(self._files.names()) - files_in(connection, "pending")
+            if nameless and not files_in(connection, "tokenizers"):
                 raise StoreFailed(
                     f"records.sqlite names none of the {len(nameless)} files of tokenizers that"
                     " are there",
                     hint="Restore records.sqlite from a backup; if these files are not needed,"
                     " `pywasmtok tokenizers verify --remove` removes them",
                 )
-            nameless -= _files_in(connection, "tokenizers")
+            nameless -= files_in(connection, "tokenizers")
             if nameless:
                 _log.warning(
                     "store: %d files have no record, and are kept; `pywasmtok tokenizers verify`"
@@ -346,8 +314,14 @@ class FolderStore(Changes):
                 )
 
     def _rows(self, table: str, rest: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        found = self._database.rows(f"{selected(table)} {rest}", values)
-        return [checked(table, row) for row in found]
+        statement = f"{selected(table)} {rest}"
+        try:
+            return [checked(table, row) for row in self._database.rows(statement, values)]
+        except DamagedRecord:
+            # The others are served.
+            if self._to_verify or not self._verification.set_records_aside():
+                raise
+            return [checked(table, row) for row in self._database.rows(statement, values)]
 
     def _of(self, tenant: str | None, table: str, order: str) -> list[tuple[Any, ...]]:
         if tenant is None:
@@ -358,16 +332,10 @@ class FolderStore(Changes):
         with self._database.change() as connection:
             return connection.execute(statement, values).fetchall()
 
-    def _put_aside(self, file: str) -> bool:
-        """Moves a damaged file away, if the disk allows it. False: it has just been stored anew."""
-        try:
-            with self._database.change(counts=False), contextlib.suppress(FileNotFoundError):
-                if self._files.is_damaged(file):
-                    self._files.put_aside(file)
-                    return True
-        except TokenizerError:
-            return True
-        return False
+    def _put_aside(self, file: str) -> None:
+        """If the disk allows it."""
+        with contextlib.suppress(TokenizerError):
+            self._verification.set_file_aside(file)
 
     def _require_gone(self, digest: str) -> None:
         """A file without a record was removed just now; a record without a file is a loss."""
@@ -382,7 +350,7 @@ class FolderStore(Changes):
     def _expected(self, file: str) -> Iterator[None]:
         """A file that comes, or does not."""
         with self._database.change(counts=False, durable=False) as connection:
-            _expect(connection, [file], leaving=False)
+            expect(connection, [file], leaving=False)
         try:
             yield
         except BaseException:
@@ -411,26 +379,11 @@ def _has_tenant(connection: sqlite3.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def _files_in(connection: sqlite3.Connection, rows: str) -> set[str]:
-    """Of a damaged record only what can be the name of a file."""
-    found = connection.execute(f"SELECT DISTINCT file FROM {rows}")
-    return {file for (file,) in found if isinstance(file, str) and is_digest(file)}
-
-
-def _expect(connection: sqlite3.Connection, files: Iterable[str], *, leaving: bool) -> None:
-    """They are on their way in or out, and may be without a record."""
-    rows = [(file, leaving) for file in files]
-    connection.executemany(
-        "INSERT INTO pending VALUES (?, ?) ON CONFLICT DO UPDATE SET leaving = excluded.leaving",
-        rows,
-    )
-
-
 def _take_out(connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[str]:
     """Removes records; the files that they named."""
     statement = f"DELETE FROM tokenizers WHERE {where} RETURNING file"
     files = [file for (file,) in connection.execute(statement, values).fetchall()]
-    _expect(connection, files, leaving=True)
+    expect(connection, files, leaving=True)
     return files
 
 

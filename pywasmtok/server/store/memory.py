@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 
 from ..._locks import ForkSafeLock
 from ...tenants.contract import Usage
-from ..contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord, TokenizerRecord
+from ..contract import PUBLIC, AliasRecord, Checked, KeyRecord, TenantRecord, TokenizerRecord
 from ..errors import Conflict
 from .rules import (
     Changes,
@@ -189,6 +190,15 @@ class MemoryStore(Changes):
     def secret(self, name: str) -> bytes:
         with self._lock:
             return self._secrets.setdefault(name, os.urandom(32))
+
+    def check(
+        self, *, with_files: bool = True, pace: Callable[[int], object] = lambda length: None
+    ) -> Checked:
+        """Nothing is on a disk."""
+        return Checked([], 0, 0, 0)
+
+    def aside(self) -> int:
+        return 0
 
     def close(self) -> None:
         """Nothing to close."""

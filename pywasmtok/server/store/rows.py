@@ -8,12 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ..errors import DamagedRecord
+from ..names import is_digest
 
-__all__ = ["COLUMNS", "checked", "damaged", "drop_damaged", "put", "seal_all", "selected"]
+__all__ = [
+    "COLUMNS",
+    "STAY",
+    "checked",
+    "damaged",
+    "expect",
+    "files_in",
+    "name_of",
+    "put",
+    "seal_all",
+    "selected",
+    "take_out",
+]
 
 COLUMNS: Final = {
     "tenants": ("name", "limits", "created", "disabled"),
@@ -37,6 +50,13 @@ COLUMNS: Final = {
 }
 # The columns that a row is found by come first.
 _KEYS: Final = {"tokenizers": 2, "aliases": 2}
+# Rows that SQLite removes together with a row, and the columns that name it.
+_GO_ALONG: Final = {
+    "tenants": ("keys", ("tenant",)),
+    "tokenizers": ("aliases", ("tenant", "digest")),
+}
+STAY: Final = frozenset({"revoked"})
+"""A damaged record of a revoked key is never taken out: the key could be good again."""
 # Of a name in a message.
 _SHOWN: Final = 80
 
@@ -51,9 +71,9 @@ def checked(table: str, row: Sequence[Any]) -> tuple[Any, ...]:
     columns = tuple(row[:-1])
     if row[-1] != _checksum(table, columns):
         raise DamagedRecord(
-            f"the record {_name(table, columns)} in records.sqlite is damaged",
+            f"the record {name_of(table, columns)} in records.sqlite is damaged",
             hint="Restore records.sqlite from a backup; `pywasmtok tokenizers verify` lists all"
-            " damage, and with --remove drops such records",
+            " damage",
         )
     return columns
 
@@ -70,23 +90,50 @@ def put(connection: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
     )
 
 
-def damaged(connection: sqlite3.Connection) -> list[str]:
-    """The names of all damaged records."""
-    return [_name(table, row) for table, row in _damaged(connection)]
+def damaged(connection: sqlite3.Connection) -> list[tuple[str, tuple[Any, ...]]]:
+    """All damaged records: the table and the columns of each."""
+    return [
+        (table, tuple(row[:-1]))
+        for table, rows in _all(connection)
+        for row in rows
+        if row[-1] != _checksum(table, row[:-1])
+    ]
 
 
-def drop_damaged(connection: sqlite3.Connection) -> int:
-    """How many there were. Keys are compared as bytes: they need not be text any more."""
-    found = _damaged(connection)
+def take_out(
+    connection: sqlite3.Connection, found: Iterable[tuple[str, tuple[Any, ...]]]
+) -> list[tuple[str, tuple[Any, ...]]]:
+    """Deletes these rows. All that are gone: with a tenant its keys, with a tokenizer its names."""
+    gone = []
     for table, row in found:
         keys = COLUMNS[table][: _KEYS.get(table, 1)]
-        same = " AND ".join(f"CAST({name} AS BLOB) IS CAST(? AS BLOB)" for name in keys)
+        # As bytes: damaged keys need not be text any more.
         values = [
             value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
             for value in row[: len(keys)]
         ]
-        connection.execute(f"DELETE FROM {table} WHERE {same}", values)
-    return len(found)
+        gone.append((table, row))
+        if table in _GO_ALONG:
+            other, names = _GO_ALONG[table]
+            rows = connection.execute(f"{selected(other)} WHERE {_same(names)}", values)
+            gone += [(other, tuple(one[:-1])) for one in rows]
+        connection.execute(f"DELETE FROM {table} WHERE {_same(keys)}", values)
+    return gone
+
+
+def files_in(connection: sqlite3.Connection, rows: str) -> set[str]:
+    """Of a damaged record only what can be the name of a file."""
+    found = connection.execute(f"SELECT DISTINCT file FROM {rows}")
+    return {file for (file,) in found if isinstance(file, str) and is_digest(file)}
+
+
+def expect(connection: sqlite3.Connection, files: Iterable[str], *, leaving: bool) -> None:
+    """They are on their way in or out, and may be without a record."""
+    rows = [(file, leaving) for file in files]
+    connection.executemany(
+        "INSERT INTO pending VALUES (?, ?) ON CONFLICT DO UPDATE SET leaving = excluded.leaving",
+        rows,
+    )
 
 
 def seal_all(connection: sqlite3.Connection) -> None:
@@ -96,13 +143,8 @@ def seal_all(connection: sqlite3.Connection) -> None:
             put(connection, table, row[:-1])
 
 
-def _damaged(connection: sqlite3.Connection) -> list[tuple[str, tuple[Any, ...]]]:
-    return [
-        (table, tuple(row[:-1]))
-        for table, rows in _all(connection)
-        for row in rows
-        if row[-1] != _checksum(table, row[:-1])
-    ]
+def _same(names: Sequence[str]) -> str:
+    return " AND ".join(f"CAST({name} AS BLOB) IS CAST(? AS BLOB)" for name in names)
 
 
 def _all(connection: sqlite3.Connection) -> Iterator[tuple[str, list[Any]]]:
@@ -118,5 +160,5 @@ def _checksum(table: str, row: Sequence[Any]) -> bytes:
     return hashlib.sha256(ascii((table, *plain)).encode()).digest()
 
 
-def _name(table: str, row: Sequence[Any]) -> str:
+def name_of(table: str, row: Sequence[Any]) -> str:
     return f"{table} {', '.join(ascii(key)[:_SHOWN] for key in row[: _KEYS.get(table, 1)])}"
