@@ -18,6 +18,7 @@ from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from ..server.errors import Conflict, NotFound
 from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
+from ..server.store.schedule import Checks
 from .common import one_line, print_json, source_file
 from .exits import Exit
 from .serve import named_source, open_named_store
@@ -308,8 +309,11 @@ def verify_tokenizer(asked: argparse.Namespace) -> int:
 
 def _verify(asked: argparse.Namespace, *, with_files: bool, remove: bool) -> int:
     with waiting("comparing checksums"):
-        store, _ = open_named_store(asked, to_verify=True)
-        found = store.check(with_files=with_files)
+        store, config = open_named_store(asked, to_verify=True)
+        if with_files:
+            found = Checks(store, config.storage).check()
+        else:
+            found = store.check(with_files=False)
     if not asked.json:
         # What was found is shown before anything is removed.
         for problem in found.problems:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from pywasmtok import InvalidArgument
@@ -20,6 +23,7 @@ from pywasmtok.server.opening import check_workers
 from pywasmtok.server.workers.heartbeats import Heartbeats, Silence, cause_of
 from server.serving import Server, served, until
 from tools.verify.attack.place import workers_of
+from tools.verify.server_kill import TEXT, Files
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -108,6 +112,50 @@ def test_a_worker_that_is_killed_or_hangs_is_replaced_logged_and_counted(tmp_pat
     assert f"worker 0 (process {killed}) was ended by SIGKILL" in log
     assert f"worker 1 (process {hangs}) is silent for " in log
     assert f"worker 1 (process {hangs}) was ended by SIGKILL" in log
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_acknowledged_changes_outlive_a_worker(tmp_path: Path, number: signal.Signals) -> None:
+    """Each worker in its turn, uploads between them; then the whole server at once."""
+    files, ids = Files(random.Random(4)), dict[str, list[int]]()
+    with _two_workers(tmp_path, 5.0) as server:
+
+        def put() -> None:
+            data, wanted = files.made()
+            name = f"mine{len(ids)}"
+            # On a connection that the worker has taken there may be no answer.
+            with suppress(httpx.TransportError):
+                answer = server.put(f"/api/v1/tokenizers/{name}", data)
+                assert answer.status_code == 200, answer.text
+                ids[name] = wanted
+
+        put()
+        for worker in workers_of(server.process.pid):
+            os.kill(worker, number)
+            put()
+            until(partial(_is_gone, server, worker))
+            until(lambda: _workers(server)["answering"] == 2)
+            put()
+            for _ in range(4):
+                _compare(server, ids)
+        assert len(ids) >= 3
+        workers = workers_of(server.process.pid)
+        for one in (server.process.pid, *workers):
+            os.kill(one, signal.SIGKILL)
+    with served("--store", str(tmp_path / "s"), "--workers", "2") as server:
+        _compare(server, ids)
+        assert server.post("/api/v1/store/verify", {}).json()["problems"] == []
+
+
+def _is_gone(server: Server, worker: int) -> bool:
+    return worker not in workers_of(server.process.pid)
+
+
+def _compare(server: Server, ids: dict[str, list[int]]) -> None:
+    for name, wanted in ids.items():
+        answer = server.post(f"/api/v1/tokenizers/{name}/encode", {"text": TEXT})
+        assert (answer.status_code, answer.json().get("ids")) == (200, wanted)
 
 
 @linux

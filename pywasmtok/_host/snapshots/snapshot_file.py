@@ -18,7 +18,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ..wasm import config
@@ -91,11 +91,13 @@ def read_header(file: int, length: int) -> Header:
     return header
 
 
-def verify(file: int, header: Header) -> None:
+def verify(file: int, header: Header, read: Callable[[int], object] = lambda length: None) -> None:
+    """`read` is called after each part, with its length."""
     for run, checksum in zip(header.layout.runs, header.checksums, strict=True):
         found = 0
         for block in _blocks(file, run):
             found = zlib.crc32(block, found)
+            read(len(block))
         _require(found == checksum, run)
 
 

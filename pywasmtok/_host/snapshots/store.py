@@ -15,7 +15,7 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -225,10 +225,14 @@ class SnapshotStore:
             return None
         return image
 
-    def entries(self, *, verify: bool = False) -> list[Entry]:
-        """What there is, the last used first. With `verify`, all checksums are compared."""
+    def entries(
+        self, *, verify: bool = False, read: Callable[[int], object] = lambda length: None
+    ) -> list[Entry]:
+        """What there is, the last used first. With `verify`, all checksums are compared; `read` is
+        called after each part, with its length."""
         return [
-            Entry(*found, *self._examined(found.key, verify)) for found in self._folder().found()
+            Entry(*found, *self._examined(found.key, verify, read))
+            for found in self._folder().found()
         ]
 
     def remove(self, key: str) -> None:
@@ -257,7 +261,9 @@ class SnapshotStore:
     def _folder(self) -> Folder:
         return Folder(self.directory)
 
-    def _examined(self, key: str, verify: bool) -> tuple[Mapping[str, Any], str | None]:
+    def _examined(
+        self, key: str, verify: bool, read: Callable[[int], object]
+    ) -> tuple[Mapping[str, Any], str | None]:
         folder = self._folder()
         about: Mapping[str, Any] = {}
         try:
@@ -267,7 +273,7 @@ class SnapshotStore:
                 header = _read_header(file, folder.snapshot(key))
                 about = header.about
                 if verify:
-                    snapshot_file.verify(file, header)
+                    snapshot_file.verify(file, header, read)
                     folder.note_verified(key, os.fstat(file))
             finally:
                 os.close(file)

@@ -16,12 +16,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._host.linux.file_systems import try_to_lock
 from ..._host.linux.priority import step_back
+from ..._host.snapshots.store import SnapshotStore
 from ...errors import TokenizerError
 from ..contract import Checked, Store
 from ..errors import Draining
@@ -47,6 +49,7 @@ class Checks:
         most, late."""
         self._store = store
         self._file = Path(storage.path) / "checked.json"
+        self._snapshots = SnapshotStore(storage.snapshots or Path(storage.path) / "snapshots")
         self._every = storage.check_seconds
         self._bytes_per_second = storage.check_bytes_per_second
         self._clock = clock
@@ -70,6 +73,11 @@ class Checks:
         if self._thread is not None:
             self._thread.join()
 
+    def check(self, pace: Callable[[int], object] = lambda length: None) -> Checked:
+        """Records, files, and the snapshots made of them."""
+        found = self._store.check(pace=pace)
+        return replace(found, problems=[*found.problems, *self._damaged_snapshots(pace)])
+
     async def now(self) -> Checked:
         """On demand, as fast as the disk and a low priority allow."""
         return await asyncio.get_running_loop().run_in_executor(self._asked, self._asked_for)
@@ -90,7 +98,7 @@ class Checks:
         try:
             if not try_to_lock(file) or not self._is_due(os.read(file, _MOST_BYTES)):
                 return None
-            found = self._store.check(pace=self._slowly)
+            found = self.check(self._slowly)
             self._note(file, found)
             return found
         finally:
@@ -105,7 +113,7 @@ class Checks:
         return not 0 <= age < self._every
 
     def _asked_for(self) -> Checked:
-        found = self._store.check(pace=self._unless_ended)
+        found = self.check(self._unless_ended)
         if self._file.parent.is_dir():
             with contextlib.suppress(OSError), open(self._file, "ab") as file:
                 self._note(file.fileno(), found)
@@ -139,6 +147,21 @@ class Checks:
                 return
             except (TokenizerError, OSError) as error:
                 _log.error("store: the check was not finished: %s", error)
+
+    def _damaged_snapshots(self, pace: Callable[[int], object]) -> list[str]:
+        """A process compares the checksums of a snapshot once; later damage is found here. They
+        are removed, and made anew from their files."""
+        if not self._file.parent.is_dir():
+            return []
+        problems = []
+        for entry in self._snapshots.entries(verify=True, read=pace):
+            # One may have been removed meanwhile.
+            if entry.problem is not None and entry.key in {
+                one.key for one in self._snapshots.entries()
+            }:
+                self._snapshots.remove(entry.key)
+                problems.append(f"the snapshot {entry.key} is damaged, and is made anew")
+        return problems
 
     def _slowly(self, length: int) -> None:
         if self._end.wait(length / self._bytes_per_second):
