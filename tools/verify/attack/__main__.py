@@ -25,12 +25,21 @@ def main() -> int:
         default=int(is_possible()),
         help="processes for long requests; default: 1 where the system can",
     )
+    parser.add_argument("--workers", type=int, default=1, help="processes that serve")
+    parser.add_argument(
+        "--tls", action="store_true", help="a server with a certificate; without long workers"
+    )
     parser.add_argument("--each", action="store_true", help="one kind at a time")
     parser.add_argument("--json", type=Path, help="where the record goes")
     parser.add_argument("--markdown", type=Path, help="the same, to be read")
     said = parser.parse_args()
     attack = run_each if said.each else run
-    record = attack(said.seconds, said.tenants, said.pace, said.rate, said.kinds, said.long_workers)
+    long_workers = 0 if said.tls else said.long_workers
+    record = attack(
+        *(said.seconds, said.tenants, said.pace, said.rate, said.kinds, long_workers),
+        workers=said.workers,
+        tls=said.tls,
+    )
     print(record.as_markdown())
     if said.json:
         said.json.write_text(record.as_json() + "\n", encoding="utf-8")

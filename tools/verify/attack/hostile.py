@@ -1,5 +1,4 @@
-"""Hostile tenants, one of each kind. Each act ends in an outcome; which are a contained fault, and
-which are a failure of the server, is said here and nowhere else."""
+"""Hostile tenants, one of each kind. Each act ends in an outcome, which `attacker` names."""
 
 from __future__ import annotations
 
@@ -7,74 +6,28 @@ import asyncio
 import base64
 import json
 import lzma
-import random
 import secrets
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
-from .http1 import Answer, Connection, Gone, head
+from . import connections
+from .attacker import (
+    API,
+    CLOSED,
+    FAILED,
+    JSON,
+    LEFT,
+    OCTETS,
+    REFUSED,
+    SERVED,
+    Attacker,
+    announced,
+    read,
+)
+from .http1 import Gone, head
 
-__all__ = ["CONTAINED", "KINDS", "Attacker", "attack", "demo"]
-
-# Outcomes. Refused: typed, with a status below. Closed: by the server, without an answer. Left: the
-# attacker closed the connection. Served: it was harmless. Failed: no request may cause this.
-REFUSED, CLOSED, LEFT, SERVED, FAILED = "refused", "closed", "left", "served", "failed"
-CONTAINED: Final = (REFUSED, CLOSED, LEFT)
-
-_OCTETS: Final = "application/octet-stream"
-_JSON: Final = "application/json"
-_API: Final = "/api/v1/tokenizers"
-
-
-@dataclass
-class Attacker:
-    kind: str
-    host: str
-    port: int
-    key: str
-    chance: random.Random = field(default_factory=random.Random)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    details: Counter[str] = field(default_factory=Counter)
-    """Statuses and kinds of errors."""
-
-    def connection(self) -> Connection:
-        return Connection(self.host, self.port)
-
-    def note(self, outcome: str, detail: str) -> None:
-        self.outcomes[outcome] += 1
-        self.details[detail] += 1
-
-    def note_answer(self, answer: Answer) -> None:
-        kind = _kind_of(answer.body)
-        if answer.status < 400:
-            self.note(SERVED, str(answer.status))
-        elif answer.status == 500 or (kind is None and answer.status not in (400, 431)):
-            self.note(FAILED, f"{answer.status} {answer.body[:60]!r}")
-        else:
-            self.note(REFUSED, f"{answer.status} {kind or ''}".strip())
-
-    async def ask(self, method: str, path: str, body: bytes, **headers: str) -> None:
-        connection = self.connection()
-        try:
-            request = head(method, path, self.key, len(body), connection="close", **headers)
-            self.note_answer(await connection.ask(request + body))
-        finally:
-            connection.drop()
-
-    async def ask_json(self, path: str, body: Any) -> None:
-        await self.ask("POST", _API + path, json.dumps(body).encode(), content_type=_JSON)
-
-
-def _kind_of(body: bytes) -> str | None:
-    try:
-        said = json.loads(body)["error"]
-        return str(said["kind"]) if isinstance(said, dict) else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-
+__all__ = ["KINDS", "attack", "demo"]
 
 # The kinds. The first act of some is an upload.
 
@@ -88,16 +41,16 @@ async def spinning_pattern(attacker: Attacker) -> None:
     """A pattern that needs as many steps as it may on each text."""
     if not attacker.outcomes:
         query = "?pattern=(a%2B)%2B%24"
-        await attacker.ask("PUT", f"{_API}/spin{query}", _ranks(), content_type=_OCTETS)
+        await attacker.ask("PUT", f"{API}/spin{query}", _ranks(), content_type=OCTETS)
     await attacker.ask_json("/spin/encode", {"text": "a" * 20_000 + "!"})
 
 
 async def large_word(attacker: Attacker) -> None:
     """64 MB without a place to cut: refused by its length. And as much as is taken."""
     if attacker.chance.random() < 0.2:
-        await attacker.ask("POST", f"{_API}/demo/encode", _WORD, content_type=_JSON)
+        await attacker.ask("POST", f"{API}/demo/encode", _WORD, content_type=JSON)
     else:
-        await _announced(attacker, 64 << 20)
+        await announced(attacker, 64 << 20)
 
 
 async def template_bomb(attacker: Attacker) -> None:
@@ -132,24 +85,24 @@ async def malformed_upload(attacker: Attacker) -> None:
         for _ in range(8):
             cut[chance.randrange(len(cut))] = chance.randrange(256)
         body = bytes(cut[: chance.randrange(len(cut))])
-    await attacker.ask("PUT", f"{_API}/bad", body, content_type=_OCTETS)
+    await attacker.ask("PUT", f"{API}/bad", body, content_type=OCTETS)
 
 
 async def oversize_body(attacker: Attacker) -> None:
     """Announced, or not announced and without an end."""
     if attacker.chance.random() < 0.5:
-        await _announced(attacker, attacker.chance.choice((1 << 30, 1 << 40, 2**63)))
+        await announced(attacker, attacker.chance.choice((1 << 30, 1 << 40, 2**63)))
         return
     connection = attacker.connection()
     try:
         start = head(
-            "POST", f"{_API}/demo/encode", attacker.key, None, transfer_encoding="chunked",
-            content_type=_JSON,
+            "POST", f"{API}/demo/encode", attacker.key, None, transfer_encoding="chunked",
+            content_type=JSON,
         )  # fmt: skip
         await connection.send(start)
         for _ in range(200):
             await connection.send(_CHUNK)
-        await _read(attacker, connection)
+        await read(attacker, connection)
     finally:
         connection.drop()
 
@@ -159,9 +112,9 @@ async def slow_body(attacker: Attacker) -> None:
     connection = attacker.connection()
     try:
         await connection.send(
-            head("POST", f"{_API}/demo/encode", attacker.key, 1_000_000, content_type=_JSON)
+            head("POST", f"{API}/demo/encode", attacker.key, 1_000_000, content_type=JSON)
         )
-        waiting = asyncio.create_task(_read(attacker, connection))
+        waiting = asyncio.create_task(read(attacker, connection))
         try:
             while not waiting.done():
                 await connection.send(b" ")
@@ -175,7 +128,7 @@ async def slow_body(attacker: Attacker) -> None:
 
 async def json_depth(attacker: Attacker) -> None:
     deep = attacker.chance.choice(_DEEP)
-    await attacker.ask("POST", f"{_API}/demo/chat/render", deep, content_type=_JSON)
+    await attacker.ask("POST", f"{API}/demo/chat/render", deep, content_type=JSON)
 
 
 async def header_flood(attacker: Attacker) -> None:
@@ -185,7 +138,7 @@ async def header_flood(attacker: Attacker) -> None:
         line = attacker.chance.choice((b"x: y\r\n" * 1000, b"x: " + b"y" * 8192 + b"\r\n"))
         for _ in range(64):
             await connection.send(line)
-        await _read(attacker, connection)
+        await read(attacker, connection)
     finally:
         connection.drop()
 
@@ -196,7 +149,7 @@ async def socket_flood(attacker: Attacker) -> None:
     from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
     headers = {"authorization": f"Bearer {attacker.key}"}
-    url = f"ws://{attacker.host}:{attacker.port}{_API}/demo/stream"
+    url = f"ws://{attacker.host}:{attacker.port}{API}/demo/stream"
     messages = [
         "[" * 1000,
         "{}",
@@ -242,31 +195,12 @@ async def abandoned(attacker: Attacker) -> None:
     try:
         size = len(_MUCH)
         await connection.send(
-            head("POST", f"{_API}/demo/encode", attacker.key, size, content_type=_JSON) + _MUCH
+            head("POST", f"{API}/demo/encode", attacker.key, size, content_type=JSON) + _MUCH
         )
         await asyncio.sleep(attacker.chance.random() * 0.05)
     finally:
         connection.drop()
     attacker.note(LEFT, "left")
-
-
-async def _announced(attacker: Attacker, length: int) -> None:
-    """Only announced: a server that waits for it waits in vain."""
-    connection = attacker.connection()
-    try:
-        start = head("POST", f"{_API}/demo/encode", attacker.key, length, content_type=_JSON)
-        await connection.send(start + b'{"text": "')
-        await _read(attacker, connection)
-    finally:
-        connection.drop()
-
-
-async def _read(attacker: Attacker, connection: Connection) -> None:
-    try:
-        async with asyncio.timeout(60):
-            attacker.note_answer(await connection.read())
-    except (OSError, EOFError, ValueError, IndexError) as error:
-        attacker.note(CLOSED, type(error).__name__)
 
 
 # Made once: an attacker that makes its payload for each request takes processor time from the
@@ -310,6 +244,12 @@ KINDS: Final[dict[str, tuple[Act, int, float]]] = {
     "socket-flood": (socket_flood, 2, 0.05),
     "key-guessing": (key_guessing, 8, 4.0),
     "abandoned": (abandoned, 8, 1.0),
+    "unread-pongs": (connections.unread_pongs, 4, 0.5),
+    "large-upload": (connections.large_upload, 6, 0.2),
+    "half-open-tls": (connections.half_open_tls, 128, 2.0),
+    "idle-connection": (connections.idle_connection, 128, 2.0),
+    "doubled-head": (connections.doubled_head, 8, 1.0),
+    "stale-read": (connections.stale_read, 1, 1.0),
 }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+import ssl
+from typing import Any, NamedTuple
 
 __all__ = ["Answer", "Connection", "Gone", "head"]
 
@@ -19,8 +20,9 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         self._address = host, port
+        self._tls = tls
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -38,17 +40,43 @@ class Connection:
             self.drop()
             raise
 
-    async def send(self, part: bytes) -> None:
+    @property
+    def is_open(self) -> bool:
+        return self._writer is not None and not self._writer.transport.is_closing()
+
+    async def send(self, part: bytes) -> bool:
+        """False: the server takes no more."""
         if self._writer is None:
-            self._reader, self._writer = await asyncio.open_connection(*self._address)
+            self._reader, self._writer = await asyncio.open_connection(
+                *self._address, ssl=self._tls
+            )
         if self._writer.transport.is_closing():
-            return
+            return False
         self._writer.write(part)
         try:
             await self._writer.drain()
         except OSError:
             # Refused while it was still coming: the answer may be there all the same.
-            return
+            return False
+        return True
+
+    async def status(self) -> int:
+        """Of an answer without a body."""
+        assert self._reader is not None
+        return int((await self._reader.readuntil(b"\r\n\r\n")).split(b" ")[1])
+
+    async def more(self) -> bool:
+        """Whether anything else comes before the server closes the connection."""
+        assert self._reader is not None
+        try:
+            return bool(await self._reader.read(1 << 16))
+        except OSError:
+            return False
+
+    def stop_reading(self) -> None:
+        assert self._writer is not None
+        transport: Any = self._writer.transport
+        transport.pause_reading()
 
     async def read(self) -> Answer:
         assert self._reader is not None

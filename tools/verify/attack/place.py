@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from pywasmtok.server.contract import TenantRecord
 from pywasmtok.server.store import open_store
 from pywasmtok.tenants import TenantLimits
 
-__all__ = ["HOST", "Place", "running"]
+__all__ = ["HOST", "Place", "running", "unverified", "workers_of"]
 
 HOST = "127.0.0.1"
 
@@ -35,10 +36,12 @@ class Place:
     log: Path
     workers: list[int] = field(default_factory=list)
     """Processes that it has for its work, where that is not done by itself."""
+    tls: ssl.SSLContext | None = None
+    """For its clients."""
 
     @property
     def url(self) -> str:
-        return f"http://{HOST}:{self.port}"
+        return f"http{'s' if self.tls else ''}://{HOST}:{self.port}"
 
     @property
     def dead(self) -> bool:
@@ -47,7 +50,9 @@ class Place:
 
     def healthy(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=30) as answer:
+            with urllib.request.urlopen(
+                f"{self.url}/health", timeout=30, context=self.tls
+            ) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -61,6 +66,16 @@ class Place:
         except OSError:
             return None
         return int(said.split()[0]) / 1e9
+
+    def resident_bytes(self) -> int | None:
+        """Of all its processes; what they share counts in each. None: this system does not say."""
+        pages = 0
+        for number in (self.process.pid, *workers_of(self.process.pid)):
+            try:
+                pages += int(Path(f"/proc/{number}/statm").read_text(encoding="ascii").split()[1])
+            except (OSError, IndexError):
+                return None
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def internal_errors(self) -> list[str]:
         """Lines of the log that no request should be able to cause."""
@@ -77,6 +92,8 @@ def running(
     more: str = "",
     *,
     long_workers: int = 0,
+    workers: int = 1,
+    tls: bool = False,
 ) -> Iterator[Place]:
     """`more`: further lines of the configuration, which has all defaults but identity."""
     keys = _tenants(folder / "store", good, hostile)
@@ -87,7 +104,9 @@ def running(
 [listen]
 host = "{HOST}"
 port = {port}
+workers = {workers}
 long-workers = {long_workers}
+{_certificate(folder) if tls else ""}
 [storage]
 path = '{folder / "store"}'
 [logs]
@@ -102,7 +121,7 @@ demo = "builtin:demo"
     with log.open("wb") as out:
         command = [sys.executable, "-m", "pywasmtok", "serve", "--config", str(config)]
         process = subprocess.Popen(command, stdout=out, stderr=out, env=dict(os.environ))
-        place = Place(port, keys, process, log)
+        place = Place(port, keys, process, log, tls=unverified() if tls else None)
         try:
             _wait(place)
             place.workers = workers_of(process.pid)
@@ -114,6 +133,22 @@ demo = "builtin:demo"
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def unverified() -> ssl.SSLContext:
+    """For a certificate that was made a moment ago."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _certificate(folder: Path) -> str:
+    """Lines of the configuration."""
+    made, key = folder / "certificate.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-out", str(made), "-keyout", str(key)]
+    subprocess.run([*command, *names], capture_output=True, check=True)
+    return f"certificate = '{made}'\nprivate-key = '{key}'"
 
 
 def workers_of(server: int) -> list[int]:
@@ -159,7 +194,9 @@ def _wait(place: Place) -> None:
         if place.process.poll() is not None:
             break
         try:
-            with urllib.request.urlopen(f"{place.url}/ready", timeout=5) as answer:
+            with urllib.request.urlopen(
+                f"{place.url}/ready", timeout=5, context=place.tls
+            ) as answer:
                 if answer.status == 200:
                     return
         except OSError:

@@ -32,9 +32,16 @@ class Part:
     """Of wrong answers."""
     loop: float | None = None
     """Milliseconds of a processor that the server's event loop took each second."""
+    resident: float | None = None
+    """Megabytes of the server's processes, at the end of the part or of its last round."""
+
+    @property
+    def failures(self) -> int:
+        """Answers with a status from 500 on."""
+        return sum(count for status, count in self.refused.items() if int(status) >= 500)
 
 
-def part_of(tenants: Sequence[Good], seconds: float) -> Part:
+def part_of(tenants: Sequence[Good], seconds: float, resident: float | None = None) -> Part:
     times = [1000 * one for tenant in tenants for one in tenant.seconds]
     wrong = [said for tenant in tenants for said in tenant.wrong]
     return Part(
@@ -48,7 +55,27 @@ def part_of(tenants: Sequence[Good], seconds: float) -> Part:
         longest=max(times, default=float("nan")),
         jain=fairness([tenant.right for tenant in tenants]),
         examples=wrong[:5],
+        resident=resident,
     )
+
+
+def _outcomes(hostile: Mapping[str, Any]) -> list[str]:
+    rows = [
+        "| hostile tenant | contained | served | failed | mostly |",
+        "|---|---|---|---|---|",
+    ]
+    for kind, one in hostile.items():
+        outcomes = one["outcomes"]
+        mostly = ", ".join(f"{name} ({count})" for name, count in list(one["details"].items())[:3])
+        rows.append(
+            f"| {kind} | {one['contained']} | {outcomes.get('served', 0)} | "
+            f"{outcomes.get('failed', 0)} | {mostly} |"
+        )
+    return rows
+
+
+def _megabytes(found: float | None) -> str:
+    return "" if found is None else f"{found:.0f}"
 
 
 @dataclass
@@ -70,6 +97,9 @@ class Record:
     internal_errors: list[str]
     workers: int
     """Processes of the server that serve."""
+    resident: list[float]
+    """Megabytes of the server's processes: before the first round, at the end of the attack of each
+    round, and at the end. One copy of a page counts in each process that has it."""
     load_before: float | None
     """Of the machine, in the minute before the first round; `load_after`, in the last one."""
     load_after: float | None
@@ -88,6 +118,11 @@ class Record:
     @property
     def wrong(self) -> int:
         return sum(one.wrong for one in (self.alone, self.beside, self.shares, self.crowded))
+
+    @property
+    def growth(self) -> float | None:
+        """Megabytes from the end of the first attack to the end of the last one."""
+        return None if len(self.resident) < 3 else self.resident[-2] - self.resident[1]
 
     @property
     def slower(self) -> float:
@@ -112,6 +147,7 @@ class Record:
                 **asdict(self),
                 "contained": self.contained,
                 "p99 beside / alone": self.slower,
+                "RSS growth": self.growth,
                 "p99 computing / alone": self.crowded.p99 / self.alone.p99,
             },
             indent=1,
@@ -119,9 +155,9 @@ class Record:
 
     def as_markdown(self) -> str:
         rows = [
-            "| good tenants | seconds | right | wrong | refused | lost | p50 ms | p99 ms | most | "
-            "Jain |",
-            "|---|---|---|---|---|---|---|---|---|---|",
+            "| good tenants | seconds | right | wrong | refused | 5xx | lost | p50 ms | p99 ms | "
+            "most | Jain | RSS MB |",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for name, part in (
             (f"alone, {self.pace:g} calls/s each", self.alone),
@@ -132,23 +168,13 @@ class Record:
             refused = sum(part.refused.values())
             rows.append(
                 f"| {name} | {part.seconds:.0f} | {part.answers} | {part.wrong} | {refused} | "
-                f"{part.lost} | {part.p50:.2f} | {part.p99:.2f} | {part.longest:.0f} | "
-                f"{part.jain:.3f} |"
+                f"{part.failures} | {part.lost} | {part.p50:.2f} | {part.p99:.2f} | "
+                f"{part.longest:.0f} | {part.jain:.3f} | {_megabytes(part.resident)} |"
             )
         rows += [
             "",
-            "| hostile tenant | contained | served | failed | mostly |",
-            "|---|---|---|---|---|",
+            *_outcomes(self.hostile),
         ]
-        for kind, one in self.hostile.items():
-            outcomes = one["outcomes"]
-            mostly = ", ".join(
-                f"{name} ({count})" for name, count in list(one["details"].items())[:3]
-            )
-            rows.append(
-                f"| {kind} | {one['contained']} | {outcomes.get('served', 0)} | "
-                f"{outcomes.get('failed', 0)} | {mostly} |"
-            )
         summary = (
             f"{self.contained} contained faults, {self.wrong} wrong answers, {self.deaths} deaths; "
             f"p99 of good tenants {self.slower:.2f} times that alone, "
@@ -156,6 +182,12 @@ class Record:
             f"send nothing; Jain's index {self.shares.jain:.3f}; {self.tenants} good and "
             f"{len(self.hostile)} hostile tenants."
         )
+        if self.growth is not None:
+            summary += (
+                f" RSS: {self.resident[0]:.0f} MB before, {max(self.resident):.0f} MB at most, "
+                f"{self.resident[-1]:.0f} MB at the end; from the first attack to the last "
+                f"{self.growth:+.0f} MB."
+            )
         loads = [f"{one:.1f}" for one in (self.load_before, self.load_after) if one is not None]
         where = (
             f"{self.rounds} rounds; a server of {self.workers} processes; {self.machine}, "
@@ -175,11 +207,18 @@ class Each:
     alone: Part
     beside: Mapping[str, Part]
     alone_after: Part
+    hostile: Mapping[str, Any]
+    deaths: int
     internal_errors: list[str]
 
     def problems(self) -> list[str]:
         wrong = sum(one.wrong for one in (self.alone, *self.beside.values(), self.alone_after))
+        failed = sum(one["outcomes"].get("failed", 0) for one in self.hostile.values())
         found = [f"{wrong} wrong answers"] if wrong else []
+        if self.deaths:
+            found.append("the server died")
+        if failed:
+            found.append(f"{failed} requests failed in a way that no request may")
         if self.internal_errors:
             found.append(f"{len(self.internal_errors)} internal errors in the log")
         return found
@@ -189,13 +228,14 @@ class Each:
 
     def as_markdown(self) -> str:
         rows = [
-            "| beside | right | wrong | p50 ms | p99 ms | most | loop ms/s |",
-            "|---|---|---|---|---|---|---|",
+            "| beside | right | wrong | 5xx | lost | p50 ms | p99 ms | most | loop ms/s | RSS MB |",
+            "|---|---|---|---|---|---|---|---|---|---|",
         ]
         parts = [("alone", self.alone), *self.beside.items(), ("alone, again", self.alone_after)]
         rows += [
-            f"| {name} | {part.answers} | {part.wrong} | {part.p50:.2f} | {part.p99:.2f} | "
-            f"{part.longest:.0f} | {'' if part.loop is None else f'{part.loop:.0f}'} |"
+            f"| {name} | {part.answers} | {part.wrong} | {part.failures} | {part.lost} | "
+            f"{part.p50:.2f} | {part.p99:.2f} | {part.longest:.0f} | "
+            f"{'' if part.loop is None else f'{part.loop:.0f}'} | {_megabytes(part.resident)} |"
             for name, part in parts
         ]
-        return "\n".join([*rows, ""])
+        return "\n".join([*rows, "", *_outcomes(self.hostile), ""])

@@ -37,11 +37,13 @@ def run(  # noqa: PLR0917
     rate: float,
     kinds: Sequence[str] = tuple(KINDS),
     long_workers: int = 0,
+    **server: Any,
 ) -> Record:
+    """`server`: what else `running` takes."""
     good = [f"good-{number:03}" for number in range(tenants)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Path(folder), good, kinds, long_workers=long_workers) as place,
+        running(Path(folder), good, kinds, long_workers=long_workers, **server) as place,
     ):
         return run_loop(_run(place, good, kinds, seconds, pace, rate))
 
@@ -53,12 +55,13 @@ def run_each(  # noqa: PLR0917
     rate: float,
     kinds: Sequence[str] = tuple(KINDS),
     long_workers: int = 0,
+    **server: Any,
 ) -> Each:
     """One kind after the other, each for so long: shows which kinds delay the good tenants."""
     good = [f"good-{number:03}" for number in range(tenants)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Path(folder), good, kinds, long_workers=long_workers) as place,
+        running(Path(folder), good, kinds, long_workers=long_workers, **server) as place,
     ):
         return run_loop(_run_each(place, good, kinds, seconds, pace, rate))
 
@@ -78,7 +81,7 @@ async def _run_each(  # noqa: PLR0917
 
     async def measured() -> Part:
         before = place.loop_seconds()
-        found = part_of(await part(seconds, pace), seconds)
+        found = part_of(await part(seconds, pace), seconds, _resident(place))
         after = place.loop_seconds()
         if before is not None and after is not None:
             found.loop = 1000 * (after - before) / seconds
@@ -86,14 +89,17 @@ async def _run_each(  # noqa: PLR0917
 
     await part(max(_WARM_SECONDS, len(good) * _WARM_OF_EACH), None)
     alone = await measured()
-    beside = {}
+    beside, found = {}, {}
     for kind in kinds:
         async with _hostile(place, [kind], rate) as hostile:
             await hostile.go()
             beside[kind] = await measured()
             await hostile.pause()
+        found.update(hostile.found)
     alone_after = await measured()
-    return Each(len(good), pace, rate, alone, beside, alone_after, place.internal_errors()[:20])
+    deaths = int(place.dead or not place.healthy())
+    errors = place.internal_errors()[:20]
+    return Each(len(good), pace, rate, alone, beside, alone_after, found, deaths, errors)
 
 
 async def _run(  # noqa: PLR0917
@@ -119,16 +125,19 @@ async def _run(  # noqa: PLR0917
     shares = [Good(name) for name in good]
     crowded = [Good(name) for name in good]
     before = machine_load()
+    resident = [_resident(place)]
     async with _hostile(place, kinds, rate) as hostile:
         for _ in range(rounds):
             _join(alone, await part(length / 2, pace))
             await hostile.go()
             _join(beside, await part(length, pace))
             _join(shares, await part(length / 4, None))
+            resident.append(_resident(place))
             await hostile.pause()
             await hostile.say("compute")
             _join(crowded, await part(length / 4, pace))
             await hostile.pause()
+    resident.append(_resident(place))
     deaths = int(place.dead or not place.healthy())
     return Record(
         tenants=len(good),
@@ -136,16 +145,22 @@ async def _run(  # noqa: PLR0917
         rate=rate,
         rounds=rounds,
         workers=max(1, len(place.workers)),
-        alone=part_of(alone, seconds / 2),
-        beside=part_of(beside, seconds),
+        alone=part_of(alone, seconds / 2, resident[0]),
+        beside=part_of(beside, seconds, resident[-2]),
         shares=part_of(shares, seconds / 4),
         crowded=part_of(crowded, seconds / 4),
         hostile=hostile.found,
+        resident=[one for one in resident if one is not None],
         deaths=deaths,
         internal_errors=place.internal_errors()[:20],
         load_before=before,
         load_after=machine_load(),
     )
+
+
+def _resident(place: Place) -> float | None:
+    found = place.resident_bytes()
+    return None if found is None else found / 1e6
 
 
 def machine_load() -> float | None:
@@ -198,7 +213,7 @@ async def _hostile(place: Place, kinds: Sequence[str], rate: float) -> AsyncIter
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     assert process.stdin is not None
     keys = {kind: place.keys[kind] for kind in kinds}
-    said = {"host": HOST, "port": place.port, "keys": keys, "rate": rate}
+    said = {"host": HOST, "port": place.port, "keys": keys, "rate": rate, "tls": bool(place.tls)}
     process.stdin.write(json.dumps(said).encode() + b"\n")
     hostile = _Hostile(process)
     try:

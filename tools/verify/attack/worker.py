@@ -19,8 +19,10 @@ from typing import Any, Final
 
 from pywasmtok._host.linux.priority import keep_off, step_back
 
-from .hostile import CONTAINED, Attacker, attack
+from .attacker import CONTAINED, Attacker
+from .hostile import attack
 from .loops import run_loop
+from .place import unverified
 
 __all__ = ["main"]
 
@@ -41,8 +43,9 @@ async def main() -> None:
     keep_off(_OTHERS)
     loop = asyncio.get_running_loop()
     said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
+    tls = unverified() if said["tls"] else None
     attackers = [
-        Attacker(kind, said["host"], said["port"], key, random.Random(kind))
+        Attacker(kind, said["host"], said["port"], key, tls, random.Random(kind))
         for kind, key in said["keys"].items()
     ]
     work = _Work()
