@@ -18,6 +18,7 @@ from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
 from ..server.errors import Conflict, NotFound
 from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
+from ..server.store.rules import rotate
 from ..server.store.schedule import Checks
 from .common import one_line, print_json, source_file
 from .exits import Exit
@@ -96,14 +97,11 @@ def rotate_tenant(asked: argparse.Namespace) -> int:
         raise InvalidArgument("--keep is a number of seconds")
     key, kept = make_key(asked.name)
     store.put_key(kept)
-    end = kept.created + asked.keep
-    for old in store.keys():
-        if old.tenant != asked.name or old.id == kept.id:
-            continue
-        if asked.keep == 0:
-            store.remove_key(old.id)
-        elif old.expires is None or old.expires > end:
-            store.put_key(replace(old, expires=end))
+    rotate(store, kept, asked.keep)
+    if asked.keep == 0:
+        for old in store.keys():
+            if old.tenant == asked.name and old.id != kept.id:
+                store.remove_key(old.id)
     return _show_key(asked, asked.name, key, kept)
 
 

@@ -121,13 +121,25 @@ def _quiet(compile_: Callable[..., bytes]) -> Callable[..., bytes]:
     return compile_quietly
 
 
-def test_many_templates_in_one_instance() -> None:
+def test_many_templates_in_one_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[tuple[int, int]] = []
+    real = TemplateInstance.compile
+
+    def counted(self: TemplateInstance, *rest: object) -> bytes:
+        made = real(self, *rest)  # type: ignore[arg-type]
+        kept.append((len(self._templates), self._sources))
+        return made
+
+    monkeypatch.setattr(TemplateInstance, "compile", counted)
     templates = [renderer().compile(f"{{{{ x|length }}}} {n}") for n in range(150)]
     for _ in range(2):
         for number, template in enumerate(templates):
             assert template.render(REQUEST).text == f"1000 {number}"
     large = [renderer().compile("{# " + "x" * 200_000 + f"{n} #}}{n}") for n in range(8)]
     assert [one.render(REQUEST).text for one in large] == list("01234567")
+    # The oldest ones have gone.
+    assert max(count for count, _ in kept) == 64
+    assert 800_000 < max(size for _, size in kept) <= 1 << 20
 
 
 def test_threads() -> None:

@@ -50,6 +50,19 @@ def test_uploads_have_places() -> None:
         pass
 
 
+def test_uploads_of_all_have_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes disk for a temporary file."""
+    monkeypatch.setattr("pywasmtok.server.requests.body_budget._UPLOADS", 3)
+    bodies = Bodies(MEGABYTE)
+    with ExitStack() as held:
+        for name in ("a", "b", "c"):
+            held.enter_context(bodies.upload(name, 2))
+        with pytest.raises(Overloaded), bodies.upload("d", 2):
+            pass
+    with bodies.upload("d", 2):
+        pass
+
+
 def test_slow_bodies_of_one_tenant_end_in_a_refusal() -> None:
     """With connections enough, they would fill the memory of the server."""
 

@@ -54,7 +54,10 @@ def test_flags_that_the_page_uses_exist() -> None:
     assert {flag for flag in flags if flag not in known} == set()
 
 
-@pytest.mark.parametrize(("part", "least"), [("Promised", 20), ("When something breaks", 15)])
+@pytest.mark.parametrize(
+    ("part", "least"),
+    [("Promised", 20), ("When something breaks", 15), ("What can be used up", 30)],
+)
 def test_every_promise_names_a_test_that_exists(part: str, least: int) -> None:
     page = read("docs/security.md")
     promised = page.partition(f"\n## {part}\n")[2].partition("\n## ")[0]
@@ -89,6 +92,24 @@ def test_metrics_that_the_page_names_are_there_and_no_others() -> None:
     families = re.findall(r"^# TYPE pywasmtok_server_(\w+) (\w+)$", text.decode(), re.MULTILINE)
     # A library may also say when each of them was made.
     assert named == {name for name, _ in families if not name.endswith("_created")}
+
+
+def test_the_defaults_of_what_can_be_used_up_are_those_of_the_code() -> None:
+    from pywasmtok.tenants import TenantLimits
+
+    units = {"KiB": 1 << 10, "MiB": 1 << 20, "Mi": 1 << 20, "GiB": 1 << 30, "s": 1, "": 1}
+    page = read("docs/security.md").partition("\n## What can be used up\n")[2].partition("\n## ")[0]
+    found = re.findall(r"`([\w.-]+)`(?: of a tenant)?(?:: | \()([\d.]+)(?: ([KMG]iB?|s)\b)?", page)
+    assert len(found) > 25
+    settings, limits = Config(), TenantLimits()
+    for name, number, unit in found:
+        value: object = settings
+        words = name.replace("-", "_").split(".")
+        if words[0] == "calls" or len(words) == 1:
+            value = limits
+        for word in words:
+            value = getattr(value, word)
+        assert value == float(number) * units[unit], name
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")

@@ -214,6 +214,22 @@ def test_names_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     store.put_alias(alias("acme", "d", b"one"))
 
 
+def test_keys_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As names are; those of admins are counted apart."""
+    monkeypatch.setattr(rules, "MOST_KEYS", 2)
+    store.put_tenant(tenant("acme"))
+    for owner in ("acme", None):
+        for number in range(2):
+            store.put_key(key(f"{owner}{number}", owner))
+        with pytest.raises(StorageFull, match="2 keys are stored"):
+            store.put_key(key(f"{owner}2", owner))
+        # A key that is there can be changed.
+        store.put_key(key(f"{owner}1", owner, 9.0))
+        store.remove_key(f"{owner}0")
+        store.put_key(key(f"{owner}2", owner))
+    assert len(store.keys()) == 4
+
+
 def test_many_at_once_do_not_pass_the_bound(store: Store) -> None:
     store.put_tenant(tenant("a"))
     refused = []

@@ -16,6 +16,7 @@ from ..errors import NotFound
 from ..limits import changed, limits_of
 from ..names import check_tenant
 from ..requests import body
+from ..store.rules import rotate
 from .answers import json_bytes, json_response
 from .operation import Operation
 from .shapes import Key, KeyMade, NewKey, TenantChange, TenantInfo, Tenants, Usage, Verified
@@ -108,7 +109,7 @@ async def new_key(request: Request, service: ServiceLike) -> Response:
         key, record = make_key(name)
         store.put_key(record)
         if asked.keep_old_seconds is not None:
-            _end(store, name, record, time.time() + max(0.0, asked.keep_old_seconds))
+            rotate(store, record, max(0.0, asked.keep_old_seconds))
         return json_bytes(KeyMade(id=record.id, key=key))
 
     return json_response(await asyncio.to_thread(change))
@@ -140,13 +141,6 @@ async def verify(request: Request, service: ServiceLike) -> Response:
             )
         )
     )
-
-
-def _end(store: Store, tenant: str, kept: KeyRecord, when: float) -> None:
-    """The tenant's other keys end then, if not sooner."""
-    for key in store.keys():
-        if key.tenant == tenant and key.id != kept.id and (key.expires or when) >= when:
-            store.put_key(replace(key, expires=when))
 
 
 def _find(store: Store, name: str) -> TenantRecord | None:

@@ -27,6 +27,9 @@ skips the queue, in which each part would wait for an iteration of the loop."""
 _OF_ONE: Final = 8
 _OF_ALL: Final = 32
 
+# Of all tenants together: each takes up to `bounds.upload-bytes` of the disk for temporary files.
+_UPLOADS: Final = 256
+
 
 class Bodies:
     """For the event loop."""
@@ -63,11 +66,13 @@ class Bodies:
 
     @contextmanager
     def upload(self, tenant: str, most: int) -> Iterator[None]:
-        """While a file comes and is read. It waits on the disk, whose space is bounded."""
+        """While a file comes and is read. It waits on the disk."""
         if self._uploads[tenant] >= most:
             raise TooManyRequests.of(
                 f"{most} uploads of this tenant are on their way already", most, most + 1
             )
+        if self._uploads.total() >= _UPLOADS:
+            raise Overloaded("too many uploads are on their way already")
         self._uploads[tenant] += 1
         try:
             yield

@@ -39,6 +39,7 @@ from .rows import COLUMNS, checked, expect, files_in, put, selected
 from .rules import (
     Changes,
     added,
+    check_keys,
     check_names,
     check_record,
     check_room,
@@ -121,6 +122,10 @@ class FolderStore(Changes):
         with self._database.change() as connection:
             if record.tenant is not None:
                 _require_tenant(connection, record.tenant)
+            found = connection.execute("SELECT id FROM keys WHERE tenant IS ?", (record.tenant,))
+            ids = {id for (id,) in found}
+            if record.id not in ids:
+                check_keys(len(ids))
             try:
                 put(connection, "keys", row)
             except sqlite3.IntegrityError:

@@ -14,6 +14,7 @@ from ..errors import Conflict
 from .rules import (
     Changes,
     added,
+    check_keys,
     check_names,
     check_record,
     check_room,
@@ -74,6 +75,9 @@ class MemoryStore(Changes):
         with self._lock:
             if record.tenant is not None and record.tenant not in self._tenants:
                 raise no_such_tenant(record.tenant)
+            ids = {id for id, one in self._keys.items() if one.tenant == record.tenant}
+            if record.id not in ids:
+                check_keys(len(ids))
             if any(one.hash == record.hash and one.id != record.id for one in self._keys.values()):
                 raise Conflict("this key is known under another id")
             self._keys[record.id] = record

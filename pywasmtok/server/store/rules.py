@@ -9,24 +9,33 @@ from typing import Final
 from ...errors import InvalidArgument
 from ...tenants.contract import Usage
 from ...tenants.errors import StorageFull, UnknownTokenizer
-from ..contract import PUBLIC, AliasRecord, TenantRecord, TokenizerRecord
+from ..contract import PUBLIC, AliasRecord, KeyRecord, Store, TenantRecord, TokenizerRecord
 from ..errors import NotFound
 from ..names import check_alias, check_tenant, is_digest
 
 __all__ = [
+    "MOST_KEYS",
     "MOST_NAMES",
     "Changes",
     "added",
+    "check_keys",
     "check_names",
     "check_record",
     "check_room",
     "no_such_file",
     "no_such_tenant",
     "no_such_tokenizer",
+    "rotate",
 ]
 
 MOST_NAMES: Final = 1024
 """Of a tenant's tokenizers: every process keeps all names in memory."""
+
+# After its end a key is kept for so long: a clock may have been wrong.
+_ENDED_SECONDS: Final = 86400.0
+
+MOST_KEYS: Final = 1024
+"""Of a tenant, or of all admins: every process keeps all keys in memory."""
 
 
 class Changes:
@@ -79,6 +88,28 @@ def check_names(tenant: str, count: int) -> None:
             f"{count} names of tokenizers are stored, of {MOST_NAMES} that may be",
             hint="Delete one that is no longer used",
         )
+
+
+def check_keys(count: int) -> None:
+    """`count` keys are there, and a new one comes."""
+    if count >= MOST_KEYS:
+        raise StorageFull(
+            f"{count} keys are stored, of {MOST_KEYS} that may be",
+            hint="Delete keys that have ended; a rotation deletes those that ended a day ago",
+        )
+
+
+def rotate(store: Store, kept: KeyRecord, seconds: float) -> None:
+    """Other keys of the same tenant, or of admins, end after so many seconds, if not sooner. Those
+    that ended a day ago are removed."""
+    end = kept.created + seconds
+    for old in store.keys():
+        if old.tenant != kept.tenant or old.id == kept.id:
+            continue
+        if old.expires is not None and old.expires < kept.created - _ENDED_SECONDS:
+            store.remove_key(old.id)
+        elif old.expires is None or old.expires > end:
+            store.put_key(replace(old, expires=end))
 
 
 def added(old: Usage, new: Usage) -> Usage:
