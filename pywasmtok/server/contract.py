@@ -156,8 +156,8 @@ class Store(Protocol):
     def check(
         self, *, with_files: bool = True, pace: Callable[[int], object] = lambda length: None
     ) -> Checked:
-        """Reads all, and sets aside what is damaged. `pace` is called after each part of a file,
-        with its length; what it raises ends the check."""
+        """Reads all, and sets aside what is damaged. `pace` is called after each part, with its
+        length; what it raises ends the check."""
         ...
 
     def aside(self) -> int:

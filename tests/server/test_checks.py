@@ -132,6 +132,18 @@ def test_bytes_a_second_are_bounded_and_a_check_ends_with_the_server(store: Fold
         checks.check_if_due()
 
 
+def test_many_records_are_read_in_parts(
+    store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pywasmtok.server.store.rows._PART", 2)
+    parts: list[int] = []
+    for name in ("b", "c", "d", "e"):
+        store.put_tenant(tenant(name))
+    assert store.check(with_files=False, pace=parts.append).problems == []
+    # Five tenants, two tokenizers (twice) and two names.
+    assert parts == [2 * 256] * 5
+
+
 def test_it_runs_by_itself_and_sets_aside_what_is_damaged(
     tmp_path: Path, store: FolderStore, caplog: pytest.LogCaptureFixture
 ) -> None:

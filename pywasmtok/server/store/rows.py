@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ..errors import DamagedRecord
@@ -22,6 +22,7 @@ __all__ = [
     "expect",
     "files_in",
     "name_of",
+    "paced",
     "put",
     "seal_all",
     "selected",
@@ -57,6 +58,9 @@ _GO_ALONG: Final = {
 }
 STAY: Final = frozenset({"revoked"})
 """A damaged record of a revoked key is never taken out: the key could be good again."""
+# Rows of a part, and the bytes of a row, about.
+_PART: Final = 256
+_ROW_BYTES: Final = 256
 # Of a name in a message.
 _SHOWN: Final = 80
 
@@ -90,14 +94,24 @@ def put(connection: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
     )
 
 
-def damaged(connection: sqlite3.Connection) -> list[tuple[str, tuple[Any, ...]]]:
-    """All damaged records: the table and the columns of each."""
+def damaged(
+    connection: sqlite3.Connection, pace: Callable[[int], object] = lambda length: None
+) -> list[tuple[str, tuple[Any, ...]]]:
+    """All damaged records: the table and the columns of each. `pace` is called after each part,
+    with its length in bytes, about."""
     return [
         (table, tuple(row[:-1]))
         for table, rows in _all(connection)
-        for row in rows
+        for row in paced(rows, pace)
         if row[-1] != _checksum(table, row[:-1])
     ]
+
+
+def paced(rows: Iterable[Any], pace: Callable[[int], object]) -> Iterator[Any]:
+    for number, row in enumerate(rows, 1):
+        yield row
+        if number % _PART == 0:
+            pace(_PART * _ROW_BYTES)
 
 
 def take_out(

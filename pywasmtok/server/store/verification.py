@@ -20,7 +20,18 @@ from .database import Database
 from .failures import typed_errors
 from .files import Files
 from .reserve import Reserve
-from .rows import COLUMNS, STAY, checked, damaged, expect, files_in, name_of, selected, take_out
+from .rows import (
+    COLUMNS,
+    STAY,
+    checked,
+    damaged,
+    expect,
+    files_in,
+    name_of,
+    paced,
+    selected,
+    take_out,
+)
 
 __all__ = ["Verification"]
 
@@ -37,15 +48,14 @@ class Verification:
         self._reserve = reserve
 
     def check(self, *, with_files: bool, pace: Callable[[int], object]) -> Checked:
-        """`pace` is called after each part of a file that was read, with its length."""
+        """`pace` is called after each part of the records or of a file, with its length."""
         with typed_errors():
             connection = self._database.connection()
             problems = [*self._database.problems()]
-            problems += [
-                f"the record {name_of(table, row)} is damaged" for table, row in damaged(connection)
-            ]
-            problems += self._wrong_options()
-            aside = self.set_records_aside()
+            wrong = damaged(connection, pace)
+            problems += [f"the record {name_of(table, row)} is damaged" for table, row in wrong]
+            problems += self._wrong_options(pace)
+            aside = self.set_records_aside() if wrong else 0
             sizes: list[int] = []
             if with_files:
                 before = self._files.names()
@@ -125,10 +135,10 @@ class Verification:
         known = files_in(connection, "tokenizers") | files_in(connection, "pending")
         return sorted(set(before).intersection(self._files.names()) - known)
 
-    def _wrong_options(self) -> list[str]:
+    def _wrong_options(self, pace: Callable[[int], object]) -> list[str]:
         """A digest is one of the file and of how it is read."""
         found = []
-        for row in self._database.rows(selected("tokenizers")):
+        for row in paced(self._database.rows(selected("tokenizers")), pace):
             try:
                 record = dict(zip(COLUMNS["tokenizers"], checked("tokenizers", row), strict=True))
                 digest = digest_of(record["file"], json.loads(record["options"]))
