@@ -95,7 +95,7 @@ class Service:
         self._found = View(), {}
         self._is_shared = config.listen.workers + config.listen.long_workers > 1
         self._usage = UsageWriter(store)
-        self.checks = Checks(store, config.storage)
+        self.checks = Checks(store, config.storage, draining=lambda: bool(self.lifecycle.draining))
         self._may_be_hf = choose_encoder(config.encoder) != "core"
         # Digests that the operator has assigned to HuggingFace one by one.
         self._hf: set[str] = set()

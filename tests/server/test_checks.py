@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from pywasmtok._host.linux.file_systems import try_to_lock
 from pywasmtok.server.app import create_app
 from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config, Logs, Storage
@@ -23,7 +26,7 @@ from pywasmtok.server.service import Service
 from pywasmtok.server.store.folder import FolderStore
 from pywasmtok.server.store.schedule import Checks
 from server.records import digest, tenant, tokenizer
-from server.serving import until
+from server.serving import served, until
 
 DATA = b"some file", b"another"
 
@@ -209,6 +212,64 @@ def test_an_admin_asks_for_a_check_and_the_rest_is_served(service: Service) -> N
                 headers={"authorization": f"Bearer {KEY}"},
             )
             assert asked.status_code == status, asked.text
+
+
+def test_a_drain_does_not_wait_for_a_check(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = service.store.check
+
+    def check(*, pace: Any, **options: Any) -> Checked:
+        service.lifecycle.drain()
+        return real(pace=pace, **options)
+
+    monkeypatch.setattr(service.store, "check", check)
+    with TestClient(create_app(service), base_url="http://localhost") as client:
+        answer = client.post("/api/v1/store/verify", headers={"authorization": f"Bearer {ADMIN}"})
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "draining")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="several workers, and a signal")
+def test_workers_check_and_end_in_the_middle_of_a_check(tmp_path: Path) -> None:
+    config, path = tmp_path / "server.toml", tmp_path / "s"
+    arguments = (
+        "demo=builtin:demo",
+        "--config",
+        str(config),
+        "--store",
+        str(path),
+        "--no-access-log",
+    )
+
+    def settings(more: str) -> None:
+        config.write_text(f"[listen]\nworkers = 2\n[storage]\ncheck-seconds = 0.05\n{more}\n")
+
+    settings("")
+    with served(*arguments, log=tmp_path / "log") as server:
+        # No tenant asks for this file: only a check finds it.
+        data = b"y" * 1000
+        store = FolderStore(path)
+        store.put_tokenizer(tokenizer(PUBLIC, data), data, "unused")
+        spoil(path, data)
+        until(lambda: server.get("/health").json()["store"]["set_aside"] == 1)
+        assert server.post("/api/v1/tokenizers/demo/count", {"text": "Hello"}).status_code == 200
+        store.close()
+    assert f"{digest(data)} had other bytes than were stored" in (tmp_path / "log").read_text()
+    settings("check-bytes-per-second = 1")
+    with served(*arguments, log=tmp_path / "log") as server:
+        before = (path / "checked.json").read_bytes()
+        until(lambda: _is_locked(path / "checked.json"))
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(120) == 0
+        assert (path / "checked.json").read_bytes() == before
+
+
+def _is_locked(path: Path) -> bool:
+    file = os.open(path, os.O_RDWR)
+    try:
+        return not try_to_lock(file)
+    finally:
+        os.close(file)
 
 
 def test_a_damaged_tenant_does_not_stop_changes_of_others(service: Service) -> None:

@@ -43,10 +43,17 @@ _log = logging.getLogger("pywasmtok")
 
 class Checks:
     def __init__(
-        self, store: Store, storage: Storage, clock: Callable[[], float] = time.time
+        self,
+        store: Store,
+        storage: Storage,
+        clock: Callable[[], float] = time.time,
+        *,
+        draining: Callable[[], bool] = lambda: False,
     ) -> None:
         """`clock`: seconds since 1970. One that jumps makes a check early or, by one interval at
-        most, late."""
+        most, late. `draining`: whether the server is about to stop, which does not wait for a
+        check."""
+        self._draining = draining
         self._store = store
         self._file = Path(storage.path) / "checked.json"
         self._snapshots = SnapshotStore(storage.snapshots or Path(storage.path) / "snapshots")
@@ -168,7 +175,7 @@ class Checks:
             raise _ending()
 
     def _unless_ended(self, length: int) -> None:
-        if self._end.is_set():
+        if self._end.is_set() or self._draining():
             raise _ending()
 
 

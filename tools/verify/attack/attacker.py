@@ -17,6 +17,7 @@ __all__ = [
     "CLOSED",
     "CONTAINED",
     "FAILED",
+    "HELD",
     "JSON",
     "LEFT",
     "OCTETS",
@@ -31,6 +32,8 @@ __all__ = [
 # Outcomes. Refused: typed, with a status below. Closed: by the server, without an answer. Left: the
 # attacker closed the connection. Served: it was harmless. Failed: no request may cause this.
 REFUSED, CLOSED, LEFT, SERVED, FAILED = "refused", "closed", "left", "served", "failed"
+# The part of the run was over before the server closed the connection.
+HELD: Final = "held"
 CONTAINED: Final = (REFUSED, CLOSED, LEFT)
 
 OCTETS: Final = "application/octet-stream"

@@ -8,7 +8,7 @@ import ssl
 from contextlib import suppress
 from functools import cache
 
-from .attacker import API, CLOSED, FAILED, JSON, OCTETS, SERVED, Attacker, read
+from .attacker import API, CLOSED, FAILED, HELD, JSON, OCTETS, SERVED, Attacker, read
 from .http1 import Connection, head
 
 __all__ = [
@@ -49,6 +49,9 @@ async def unread_pongs(attacker: Attacker) -> None:
         attacker.note(CLOSED, "WebSocket closed")
     except TimeoutError:
         attacker.note(FAILED, "pings are read for ever, and pongs kept")
+    except asyncio.CancelledError:
+        attacker.note(HELD, "WebSocket held")
+        raise
     finally:
         connection.drop()
 
@@ -176,5 +179,8 @@ async def _until_closed(attacker: Attacker, connection: Connection, what: str) -
                 pass
     except TimeoutError:
         attacker.note(FAILED, f"{what} kept for {_MOST_SECONDS:g} seconds")
+    except asyncio.CancelledError:
+        attacker.note(HELD, f"{what} held")
+        raise
     else:
         attacker.note(CLOSED, f"{what} closed")

@@ -61,9 +61,12 @@ class Connection:
         return True
 
     async def status(self) -> int:
-        """Of an answer without a body."""
+        """Of an answer without a body. 0: there was none."""
         assert self._reader is not None
-        return int((await self._reader.readuntil(b"\r\n\r\n")).split(b" ")[1])
+        try:
+            return int((await self._reader.readuntil(b"\r\n\r\n")).split(b" ")[1])
+        except (EOFError, OSError):
+            return 0
 
     async def more(self) -> bool:
         """Whether anything else comes before the server closes the connection."""
