@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import random
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from pywasmtok import TokenizerError
 from pywasmtok.server.config import Config, Logs, Numbers, Storage
 from pywasmtok.server.contract import PUBLIC, AliasRecord, Caller
 from pywasmtok.server.observe.metrics import ServerMetrics
 from pywasmtok.server.opening import open_service
 from pywasmtok.server.scheduling import inline_permission
 from pywasmtok.server.service import Service
+from pywasmtok.server.store import failures
 from pywasmtok.server.store.folder import FolderStore
 from pywasmtok.server.store.rules import rotate
 from pywasmtok.tenants.errors import UnknownTokenizer
@@ -80,6 +84,22 @@ def test_problems_that_a_check_names_are_bounded(
     found = store.check()
     assert found.problems[3:] == ["2 more problems"]
     store.close()
+
+
+def test_a_disk_that_fails_is_a_line_a_second(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 50.0
+    monkeypatch.setattr(failures, "_clock", lambda: now)
+    monkeypatch.setattr(failures, "_said", {})
+    for second in range(3):
+        now = 50.0 + second
+        for number in (errno.EIO, errno.ENOSPC) * 5:
+            with pytest.raises(TokenizerError), failures.typed_errors():
+                raise OSError(number, f"number {number}")
+        with pytest.raises(TokenizerError), failures.typed_errors():
+            raise sqlite3.OperationalError("no such table")
+    assert len(caplog.records) == 3 * 3
 
 
 def test_a_rotation_removes_keys_that_ended_long_ago(tmp_path: Path) -> None:

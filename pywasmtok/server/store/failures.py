@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -18,7 +19,13 @@ __all__ = ["damaged_database", "typed_errors"]
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_ROOM_HERE: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 
+# Between two lines of the same kind of error.
+_SAY_SECONDS: Final = 1.0
+
 _log = logging.getLogger("pywasmtok")
+_clock = time.monotonic
+# By kind, of which there are few: when it was said.
+_said: dict[object, float] = {}
 
 
 @contextmanager
@@ -29,16 +36,25 @@ def typed_errors() -> Iterator[None]:
     except OSError as error:
         if isinstance(error, TokenizerError):
             raise
-        _log.error("store: %s", error)
+        _say(error.errno, "store: %s", error)
         raise _of_system(error) from error
     except sqlite3.Error as error:
-        _log.error("store: %s (%s)", error, getattr(error, "sqlite_errorname", "no code"))
+        name = getattr(error, "sqlite_errorname", "no code")
+        _say(name, "store: %s (%s)", error, name)
         raise _of_sqlite(error) from error
     except UnicodeDecodeError as error:
         # Of a message of SQLite that quotes the file.
         raise damaged_database("its schema is no text") from error
     except MemoryError as error:
         raise Overloaded("no memory is left for the store") from error
+
+
+def _say(kind: object, text: str, *values: object) -> None:
+    """A disk that fails makes an error for each request that needs it."""
+    now = _clock()
+    if kind not in _said or now - _said[kind] >= _SAY_SECONDS:
+        _said[kind] = now
+        _log.error(text, *values)
 
 
 def _of_system(error: OSError) -> TokenizerError:
