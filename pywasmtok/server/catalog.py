@@ -1,7 +1,7 @@
 """A copy of the store's records in memory, which follows their changes.
 
-A request reads one `View` and never sees half of a change. Changes of this process are in the next
-view at once, those of other processes within a tenth of a second.
+A request reads one `View` and never sees half of a change. Before each use of a view the number of
+the store's last change is compared: a change that any process has acknowledged is in the next view.
 """
 
 from __future__ import annotations
@@ -132,21 +132,37 @@ class Catalog:
         self._lock = threading.Lock()
         self._end = threading.Event()
         self._watcher: threading.Thread | None = None
-        self.view = View()
+        self._revision = store.revision
+        # That of the store before `_view` was read.
+        self._seen = -1
+        self._view = View()
+        self._failing = False
+
+    @property
+    def view(self) -> View:
+        """As of the last change. The last view stays in use where the records cannot be read."""
+        if self._revision() != self._seen:
+            self._try_refresh()
+        return self._view
 
     def refresh(self) -> None:
         """Reads the records if they have changed."""
         with self._lock:
-            old = self.view
-            if self._store.generation() == old.generation:
-                return
-            new = _read(self._store)
-            self._prepare(old, new)
-            self.view = new
-            self._retire(old, new)
+            seen, old = self._revision(), self._view
+            try:
+                if self._store.generation() == old.generation:
+                    return
+                new = _read(self._store)
+                self._prepare(old, new)
+                self._view = new
+                self._retire(old, new)
+            finally:
+                # Not before: until then other threads wait for the lock. After a failure the
+                # watcher tries again, and not each request.
+                self._seen = seen
 
     def follow(self) -> None:
-        """Looks for changes of other processes, in a thread."""
+        """Looks for changes of other processes, in a thread, so that requests rarely have to."""
         self._watcher = threading.Thread(target=self._follow, name="pywasmtok-catalog", daemon=True)
         self._watcher.start()
 
@@ -156,16 +172,18 @@ class Catalog:
             self._watcher.join()
 
     def _follow(self) -> None:
-        failing = False
         while not self._end.wait(_POLL_SECONDS):
-            try:
-                self.refresh()
-                failing = False
-            except TokenizerError as error:
-                # The last view stays in use. Logged once, not twenty times a second.
-                if not failing:
-                    _log.error("the records cannot be read: %s", error)
-                failing = True
+            self._try_refresh()
+
+    def _try_refresh(self) -> None:
+        try:
+            self.refresh()
+            self._failing = False
+        except TokenizerError as error:
+            # Logged once, not twenty times a second.
+            if not self._failing:
+                _log.error("the records cannot be read: %s", error)
+            self._failing = True
 
 
 class TenantFiles:

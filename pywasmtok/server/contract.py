@@ -99,8 +99,13 @@ class Store(Protocol):
     when the disk is)."""
 
     def generation(self) -> int:
-        """A number that changes as soon as any process has changed a record (usage does not count).
-        Cheap enough to be read every 100 ms: processes learn of changes by it."""
+        """A number that changes with each change of a record by any process, but for usage."""
+        ...
+
+    @property
+    def revision(self) -> Callable[[], int]:
+        """Another such number, cheap enough for every request. It changes before the call that
+        changes a record returns."""
         ...
 
     def tenants(self) -> list[TenantRecord]: ...
@@ -279,11 +284,7 @@ class ServiceLike(Protocol):
 
     @property
     def keys(self) -> Any:
-        """The `KeyIndex` of this moment."""
-        ...
-
-    def has_news(self) -> bool:
-        """Whether another process of the server has changed records since they were last read."""
+        """The `KeyIndex` as of the last change that any process has acknowledged."""
         ...
 
     def find(self, caller: Caller, name: str | None) -> Served:

@@ -93,7 +93,6 @@ class Service:
         # The cached meanings of names, for one view.
         self._found: tuple[View, dict[tuple[str, str | None], tuple[str, TenantLike, FileInfo]]]
         self._found = View(), {}
-        self._is_shared = config.listen.workers + config.listen.long_workers > 1
         self._usage = UsageWriter(store)
         self.checks = Checks(store, config.storage, draining=lambda: bool(self.lifecycle.draining))
         self._may_be_hf = choose_encoder(config.encoder) != "core"
@@ -122,29 +121,11 @@ class Service:
         meant = found.get((caller.tenant, name))
         if meant is None:
             tenant = self.tenant(caller.tenant)
-            try:
-                called, record = view.resolve(caller.tenant, name)
-            except UnknownTokenizer:
-                if not self.has_news():
-                    raise
-                return self.find(caller, name)
+            called, record = view.resolve(caller.tenant, name)
             meant = found[caller.tenant, name] = called, tenant, record.info
         called, tenant, info = meant
-        again = partial(self._find_again, caller, name)
+        again = partial(self.find, caller, name)
         return Served(called, info.digest, tenant, tenant.live(info.digest), info, again)
-
-    def _find_again(self, caller: Caller, name: str | None) -> Served:
-        self.has_news()
-        return self.find(caller, name)
-
-    def has_news(self) -> bool:
-        """Whether another process has changed the records since this one last read them. Called
-        before a refusal: an upload may have been answered by the other process."""
-        if not self._is_shared:
-            return False
-        before = self._catalog.view
-        self.refresh()
-        return self._catalog.view is not before
 
     def listed(self, caller: Caller) -> list[Listed]:
         return self._catalog.view.listed(caller.tenant)

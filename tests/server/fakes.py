@@ -178,9 +178,6 @@ class FakeService:
         self._lists: dict[str, list[Listed]] = {PUBLIC: []}
         self.store.put_tenant(TenantRecord(LOCAL, self.limits, 0.0))
 
-    def has_news(self) -> bool:
-        return False
-
     def add_public(self, name: str, tok: pywasmtok.Tokenizer) -> str:
         """One of the operator's own, already made."""
         digest = sha256(name.encode()).hexdigest()

@@ -792,3 +792,26 @@ def test_no_damage_of_the_write_ahead_log_removes_a_file(tmp_path: Path) -> None
             found.add(0)
         assert len(list((tmp_path / "files").iterdir())) == 20
     assert len(found) > 5
+
+
+def test_other_processes_see_the_number_of_a_change(tmp_path: Path) -> None:
+    one, other = FolderStore(tmp_path), FolderStore(tmp_path)
+    before = other.revision()
+    one.put_tenant(tenant("acme"))
+    assert one.revision() == other.revision() != before
+    # Usage is no change.
+    before = other.revision()
+    one.add_usage("acme", Usage(requests=1))
+    assert other.revision() == before
+    one.close()
+    other.close()
+
+
+def test_without_room_for_the_file_the_database_has_the_number(tmp_path: Path) -> None:
+    (tmp_path / "revision").mkdir()
+    one, other = FolderStore(tmp_path), FolderStore(tmp_path)
+    before = other.revision()
+    one.put_tenant(tenant("acme"))
+    assert one.revision() == other.revision() != before
+    one.close()
+    other.close()

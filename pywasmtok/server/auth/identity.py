@@ -20,7 +20,6 @@ from ...tenants.errors import TooManyRequests
 from ..config import is_loopback
 from ..contract import LOCAL, PUBLIC, Caller
 from ..errors import BadRequest, Forbidden, Unauthorized
-from .keys import is_key
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -64,7 +63,7 @@ class Identity:
         if open_route:
             return None
         key = key_of(head)
-        found = None if key is None else self._found(key)
+        found = None if key is None else self._service.keys.find(key)
         if found is not None:
             return _caller_of(found)
         # A valid key is never refused because of other clients of the same address. Guessing one of
@@ -75,12 +74,6 @@ class Identity:
             "a valid key is needed",
             hint="Send it as `Authorization: Bearer KEY` or `x-api-key: KEY`",
         )
-
-    def _found(self, key: str) -> KeyRecord | None:
-        found: KeyRecord | None = self._service.keys.find(key)
-        if found is None and is_key(key) and self._service.has_news():
-            found = self._service.keys.find(key)
-        return found
 
 
 def _caller_of(found: KeyRecord) -> Caller:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ..._locks import ForkSafeLock
 from ..errors import StoreFailed
 from .failures import damaged_database, typed_errors
+from .revision import Revision
 from .rows import COLUMNS, seal_all, selected
 
 __all__ = ["Database", "not_a_store"]
@@ -113,11 +114,13 @@ class Database:
         self._open: dict[int, tuple[threading.Thread, sqlite3.Connection]] = {}
         self._process = os.getpid()
         self._closed = False
+        self.revision: Revision | None = None
         with typed_errors():
             _create(path)
             try:
                 self._recognize(may_be_new=may_be_new)
                 self._prepare()
+                self.revision = Revision(path.with_name("revision"))
             except BaseException:
                 self.close()
                 raise
@@ -128,9 +131,10 @@ class Database:
 
     @contextmanager
     def change(self, *, counts: bool = True, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction; only one writes at a time. `counts`: other processes see that something
-        changed. `durable`: it survives a power failure once this has returned; if the process is
-        killed, nothing is lost in any case."""
+        """A transaction; only one writes at a time. `counts`: all processes see that something
+        changed, from the return on. `durable`: it survives a power failure once this has returned;
+        if the process is killed, nothing is lost in any case."""
+        number = None
         with typed_errors():
             connection = self.connection()
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -138,12 +142,15 @@ class Database:
             try:
                 yield connection
                 if counts:
-                    connection.execute("UPDATE generation SET number = number + 1")
+                    statement = "UPDATE generation SET number = number + 1 RETURNING number"
+                    ((number,),) = connection.execute(statement).fetchall()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+        if number is not None and self.revision is not None:
+            self.revision.change(number)
 
     def problems(self) -> list[str]:
         """What SQLite finds wrong with the file."""
@@ -157,6 +164,8 @@ class Database:
         if self._process == os.getpid():
             for _, connection in connections.values():
                 connection.close()
+            if self.revision is not None:
+                self.revision.close()
 
     def _recognize(self, *, may_be_new: bool) -> None:
         """Before anything is written: a file of another program stays as it is."""

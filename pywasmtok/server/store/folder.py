@@ -3,6 +3,7 @@
     records.sqlite   what is known (`database`)
     files/           the bytes of tokenizers (`files`)
     reserve          room for removing something when the disk is full
+    revision         the number of the last change (`revision`)
 
 A file is published and removed only within a writing transaction of the records. So every record
 has its file, even when processes add and remove at the same time. The table `pending` lists files
@@ -75,6 +76,8 @@ class FolderStore(Changes):
         self._database = self._reserve.spend(partial(Database, records, may_be_new=not has_files))
         self._verification = Verification(self._database, self._files, self._reserve)
         self._to_verify = to_verify
+        read = None if self._database.revision is None else self._database.revision.read
+        self.revision: Callable[[], int] = read or self.generation
         if not to_verify:
             try:
                 self._require_sound()

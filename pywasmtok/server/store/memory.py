@@ -44,6 +44,9 @@ class MemoryStore(Changes):
     def generation(self) -> int:
         return self._generation
 
+    def revision(self) -> int:
+        return self._generation
+
     def tenants(self) -> list[TenantRecord]:
         with self._lock:
             return [self._tenants[name] for name in sorted(self._tenants)]
