@@ -11,6 +11,7 @@ from ..tenants.errors import UnknownTokenizer
 if TYPE_CHECKING:
     from ..loading.sources.lazy import LazyFile
     from ..tenants.contract import FileInfo, TenantLike, Usage
+    from ..tenants.counts import Counts
     from ..tenants.limits import TenantLimits
     from ..tokenizer.tokenizer import Tokenizer
 
@@ -281,6 +282,7 @@ class ServiceLike(Protocol):
     lifecycle: Any
     checks: Any
     """Of the store, on a schedule and on demand."""
+    counts: Counts
 
     @property
     def keys(self) -> Any:

@@ -18,6 +18,7 @@ from .workers.handover_socket import is_possible
 
 if TYPE_CHECKING:
     from .._host.snapshots.store import SnapshotStore
+    from ..tenants.counts import Counts
     from ..tenants.pool import TenantPool
     from .observe.metrics import ServerMetrics
     from .scheduling.executor import ThreadWork
@@ -33,9 +34,12 @@ _SHARE_OF_MEMORY: Final = 0.5
 _UNKNOWN_MEMORY: Final = 4 << 30
 
 
-def open_service(config: Config, *, siblings: Path | None = None) -> Service:
+def open_service(
+    config: Config, *, siblings: Path | None = None, counts: Counts | None = None
+) -> Service:
     """Ready: all code is compiled, and the tokenizers of the configuration are there. `siblings`: a
-    folder in which the workers of one server find each other's numbers."""
+    folder in which the workers of one server find each other's numbers. `counts`: what tenants hold
+    of their limits in all of them."""
     from .._host.linux.private_memory import anonymous_bytes
     from .._host.prepared import prepare
     from ..tenants.pool import TenantPool
@@ -57,18 +61,21 @@ def open_service(config: Config, *, siblings: Path | None = None) -> Service:
             max_memory=memory_of(config),
             idle_seconds=bounds.idle_seconds,
             process_memory=lambda: (anonymous_bytes() or 0) - at_start,
+            counts=counts,
         )
         undo.callback(pool.close)
         metrics = ServerMetrics(config.metrics, secret=store.secret("metrics"), folder=siblings)
         undo.callback(metrics.close)
-        work = ThreadWork(threads=bounds.threads, queued=bounds.queued)
+        work = ThreadWork(bounds.threads, bounds.queued, pool.counts)
         undo.callback(work.close)
         log = None
         if config.logs.access:
             from .observe.access_log import AccessLog
 
             log = AccessLog(sys.stderr, label=metrics.label)
-        service = Service(config, store, pool, work, metrics=metrics, access_log=log)
+        service = Service(
+            config, store, pool, work, metrics=metrics, access_log=log, counts=pool.counts
+        )
         undo.pop_all()
     try:
         _show_numbers(metrics, pool, work)

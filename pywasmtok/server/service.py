@@ -14,6 +14,7 @@ from ..errors import InvalidArgument, LoadError, TokenizerError
 from ..loading.choice import choose_encoder
 from ..loading.factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
 from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
+from ..tenants.counts import Counts
 from ..tenants.errors import StorageFull, UnknownTokenizer
 from ..tenants.limits import TenantLimits
 from ..tenants.loads import START
@@ -79,6 +80,7 @@ class Service:
         *,
         metrics: Any = None,
         access_log: Any = None,
+        counts: Counts | None = None,
     ) -> None:
         """Owns all that it is given, and closes it."""
         self.config = config
@@ -87,6 +89,7 @@ class Service:
         self.work = work
         self.metrics = metrics
         self.access_log = access_log
+        self.counts = counts or Counts()
         self.lifecycle = Lifecycle(config.listen.drain_seconds)
         self._limits = changed(TenantLimits(), config.limits)
         self._catalog = Catalog(store, self._prepare, self._retire)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from .._locks import ForkSafeLock
 from .errors import TooManyRequests
@@ -27,6 +28,8 @@ class Bucket:
         self._level = burst
         self._at = clock()
         self._lock = ForkSafeLock()
+        # Around each use of the level.
+        self._state: Any = self._lock
 
     def take(self, cost: float) -> None:
         """TooManyRequests, with the time after which there is room."""
@@ -39,7 +42,7 @@ class Bucket:
 
     def wait(self, cost: float) -> float:
         """Seconds until `take` would succeed; 0: it would now."""
-        with self._lock:
+        with self._state:
             return self._wait(cost)
 
     def give_back(self, cost: float) -> None:
@@ -58,7 +61,7 @@ class Bucket:
     @property
     def level(self) -> float:
         """Bytes that are available now; below 0: a debt."""
-        with self._lock:
+        with self._state:
             self._fill()
             return self._level
 

@@ -11,6 +11,7 @@ from .._locks import ForkSafeLock
 from ..errors import InvalidArgument
 from .bucket import Clock
 from .contract import Files
+from .counts import Counts
 from .limits import TenantLimits
 from .loads import Loads
 from .tenant import Tenant
@@ -40,6 +41,7 @@ class TenantPool:
         max_maps: int | None = None,
         process_memory: Callable[[], int | None] | None = None,
         clock: Clock = time.monotonic,
+        counts: Counts | None = None,
     ) -> None:
         """snapshots     where what was read is kept: a SnapshotStore; None: the user's (see
                       docs/cache.md); False: in memory only
@@ -50,6 +52,7 @@ class TenantPool:
                       bytes that the process has, which count where a file is to be read; None or
                       None as its answer: only those of instances do
         clock         for tests
+        counts        what tenants hold of their limits, such as over several processes
         """
         from .._host import refuse_subinterpreter
         from .._host.linux import private_memory
@@ -64,6 +67,7 @@ class TenantPool:
         allowed = int(private_memory.most_maps() * _SHARE_OF_MAPS)
         self.max_maps = allowed if max_maps is None else max_maps
         self.loads = Loads(lambda: self.max_memory, self._used)
+        self.counts = counts or Counts()
         self._process_memory = process_memory or (lambda: None)
         self._clock = clock
         self._tenants: dict[str, Tenant] = {}
@@ -103,6 +107,7 @@ class TenantPool:
         """Calls and streams of it are finished. KeyError: there is none."""
         with self._lock:
             tenant = self._tenants.pop(name)
+        self.counts.forget(name)
         tenant.evict()
 
     def evict(self, room: int = 0) -> int:

@@ -19,7 +19,7 @@ from ..errors import (
     TemplateLimitExceeded,
     TokenizerError,
 )
-from .bucket import Bucket, Clock
+from .bucket import Clock
 from .contract import FileInfo, Files, Usage
 from .counters import Counters
 from .errors import Overloaded, StorageFull, TooManyRequests, UnknownTokenizer
@@ -92,7 +92,8 @@ class Tenant:
         from ..chat.rendering.sandbox import SandboxRenderer
 
         self.name = name
-        self.bucket = Bucket(limits.bytes_per_second, limits.burst_bytes, clock)
+        rate, burst = limits.bytes_per_second, limits.burst_bytes
+        self.bucket = pool.counts.bucket(name, rate, burst, clock)
         self.slots = Slots(limits.concurrent)
         self.last_use = clock()
         self._clock = clock

@@ -38,6 +38,7 @@ from pywasmtok.server.store.memory import MemoryStore
 from pywasmtok.server.store.schedule import Checks
 from pywasmtok.tenants import TenantLimits
 from pywasmtok.tenants.contract import FileInfo, TenantLike, Usage
+from pywasmtok.tenants.counts import Counts
 from pywasmtok.tenants.errors import UnknownTokenizer
 
 T = TypeVar("T")
@@ -170,6 +171,7 @@ class FakeService:
         self.store: Store = MemoryStore()
         self.keys = FakeKeys(self.store)
         self.work: Any = FakeWork()
+        self.counts = Counts()
         self.operations: list[str] = []
         self.lifecycle: Any = FakeLifecycle()
         self.checks = Checks(self.store, self.config.storage)

@@ -304,7 +304,7 @@ def test_after_closing_nothing_is_begun() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"threads": -1}, {"queued": -1}])
-def test_counts_are_counts(bad: dict[str, int]) -> None:
+def test_counts_are_counts(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument):
         ThreadWork(**bad)
 

@@ -33,6 +33,7 @@ from ..._host.calls.interrupt import set_undisturbed
 from ..._host.linux import processors
 from ..._host.linux.priority import step_back
 from ...errors import DeadlineExceeded, InvalidArgument
+from ...tenants.counts import RUNNING, WAITING, Counts
 from ...tenants.errors import Cancelled, Overloaded, TooManyRequests
 from .cost_model import LONG_SECONDS, CostModel, CostModels
 from .inline_permission import Permission
@@ -48,6 +49,9 @@ T = TypeVar("T")
 # The deadline of a repeatable call among the short ones. On a busy machine a short call may take
 # many times its usual duration.
 TRIAL_SECONDS: Final = 0.1
+
+# How often a call that waits looks whether another process has left a place.
+_LOOK_SECONDS: Final = 0.005
 
 # Bounds of `retry_after` in a refusal, in seconds.
 _MOST_RETRY: Final = 30.0
@@ -128,12 +132,14 @@ class _Call:
 
 
 class ThreadWork:
-    def __init__(self, threads: int = 0, queued: int = 1024) -> None:
-        """`threads`: 0 is twice the processors. `queued`: calls of all tenants that may wait."""
+    def __init__(self, threads: int = 0, queued: int = 1024, counts: Counts | None = None) -> None:
+        """`threads`: 0 is twice the processors. `queued`: calls of all tenants that may wait.
+        `counts`: of the calls of each tenant, in other processes, too."""
         if threads < 0 or queued < 0:
             raise InvalidArgument("threads and queued are counts")
         self._most_queued = queued
-        self._turns = Turns[_Call](threads or 2 * processors.allowed())
+        self._counts = counts or Counts()
+        self._turns = Turns[_Call](threads or 2 * processors.allowed(), self._counts)
         self._cost_models = CostModels()
         self._permission = Permission()
         # Around all of the above: threads take their next call by themselves.
@@ -231,10 +237,10 @@ class ThreadWork:
         if self._closed:
             raise Overloaded("this server does no more work")
         turns, limits = self._turns, tenant.limits
-        mine = turns.waiting_of(tenant.name)
+        mine = self._counts.total(WAITING, tenant.name)
         # Threads that are free take what was just put in, as soon as they are awake.
         free = turns.threads - turns.running
-        mine_free = min(free, limits.concurrent - turns.running_of(tenant.name))
+        mine_free = min(free, limits.concurrent - self._counts.total(RUNNING, tenant.name))
         busy = min(turns.threads, limits.concurrent)
         if mine - max(0, mine_free) >= limits.queued or not busy:
             raise _too_many(mine, limits.queued, self._advice(mine + 1, max(1, busy)))
@@ -255,7 +261,7 @@ class ThreadWork:
             # calls: otherwise a few slow calls would send all later ones of the tenant through the
             # queue.
             and not turns.short_waiting_of_others(tenant)
-            and turns.running_of(tenant) < concurrent
+            and self._counts.total(RUNNING, tenant) < concurrent
             and not self._closed
         )
 
@@ -366,7 +372,8 @@ class ThreadWork:
                 turn = self._turns.next(queue)
                 if turn is not None:
                     return turn
-                change.wait()
+                looks = self._counts.is_shared and self._turns.waiting
+                change.wait(_LOOK_SECONDS if looks else None)
 
 
 def _let_go(error: BaseException | None) -> None:

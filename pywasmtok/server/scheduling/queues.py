@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from ...tenants.counts import RUNNING, WAITING, Counts
 from .round_robin import Entry, FairQueue
 
 __all__ = ["Turn", "Turns"]
@@ -36,16 +37,17 @@ class Turn(Generic[T]):
 
 
 class Turns(Generic[T]):
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, counts: Counts | None = None) -> None:
+        """`counts`: of calls, in this process and in others."""
         self.threads = threads
+        self.counts = counts or Counts()
         self.running = 0
         self._most_long = max(1, threads // 2)
         self._long = FairQueue[Turn[T]](QUANTUM, MOST_DEBT)
         self._short = FairQueue[Turn[T]](QUANTUM, MOST_DEBT)
         self._running_long = 0
         self._long_was_last = False
-        # Of tenants that have something here; `_most` is what each may run at once.
-        self._running: dict[str, int] = {}
+        # What tenants that have something here may run at once.
         self._most: dict[str, int] = {}
 
     @property
@@ -59,31 +61,34 @@ class Turns(Generic[T]):
         return self._long.waiting(tenant) + self._short.waiting(tenant)
 
     def running_of(self, tenant: str) -> int:
-        return self._running.get(tenant, 0)
+        return self.counts.own(RUNNING, tenant)
 
     def add(self, turn: Turn[T], most_running: int) -> None:
         """`most_running`: what the tenant may run at once, from now on."""
         self._most[turn.tenant] = most_running
         turn.entry = self._queue(turn.long).push(turn.tenant, turn.cost, turn)
+        self.counts.add(WAITING, turn.tenant, 1)
 
     def next(self, queue: bool | None = None) -> Turn[T] | None:
         """The next call, counted as running until `ended`; None: no call may run now. `queue`: only
         long calls (True) or only short ones (False)."""
-        if self.running >= self.threads:
+        if self.running >= self.threads or not self.waiting:
             return None
         entry = None
-        for long in self._order() if queue is None else (queue,):
-            entry = self._queue(long).pop(self._may_run)
-            if entry is not None:
-                break
-        if entry is None:
-            return None
-        turn = entry.item
+        with self.counts.lock:
+            for long in self._order() if queue is None else (queue,):
+                entry = self._queue(long).pop(self._may_run)
+                if entry is not None:
+                    break
+            if entry is None:
+                return None
+            turn = entry.item
+            self.counts.add(RUNNING, turn.tenant, 1)
+        self.counts.add(WAITING, turn.tenant, -1)
         turn.entry = None
         self.running += 1
         self._running_long += turn.long
         self._long_was_last = turn.long
-        self._running[turn.tenant] = self._running.get(turn.tenant, 0) + 1
         return turn
 
     def remove(self, turn: Turn[T]) -> bool:
@@ -92,6 +97,8 @@ class Turns(Generic[T]):
             return False
         removed = self._queue(turn.long).remove(turn.entry)
         turn.entry = None
+        if removed:
+            self.counts.add(WAITING, turn.tenant, -1)
         self._forget(turn.tenant)
         return removed
 
@@ -99,11 +106,7 @@ class Turns(Generic[T]):
         """`seconds` of a processor that it took."""
         self.running -= 1
         self._running_long -= turn.long
-        left = self._running[turn.tenant] - 1
-        if left:
-            self._running[turn.tenant] = left
-        else:
-            del self._running[turn.tenant]
+        self.counts.add(RUNNING, turn.tenant, -1)
         self._forget(turn.tenant)
         beyond = int(seconds * BYTES_A_SECOND) - turn.cost
         if beyond > 0:
@@ -121,8 +124,8 @@ class Turns(Generic[T]):
         return (False, True)
 
     def _may_run(self, tenant: str) -> bool:
-        return self._running.get(tenant, 0) < self._most[tenant]
+        return self.counts.may_start(tenant, self._most[tenant])
 
     def _forget(self, tenant: str) -> None:
-        if tenant not in self._running and not self.waiting_of(tenant):
+        if not self.running_of(tenant) and not self.waiting_of(tenant):
             self._most.pop(tenant, None)

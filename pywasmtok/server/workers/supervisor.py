@@ -21,6 +21,7 @@ import msgspec
 
 from ..._host.linux.priority import keep_off, step_back
 from ...errors import InvalidArgument, TokenizerError
+from ...tenants.shared_counts import Board, SharedCounts
 from ..auth.keys import is_key, make_key, record_of
 from ..config import Config
 from ..opening import check_workers, open_service
@@ -219,7 +220,7 @@ def _run_workers(
         try:
             siblings = stack.enter_context(tempfile.TemporaryDirectory(prefix="pywasmtok-"))
         except OSError as error:
-            log.warning("no folder for numbers, so each worker shows its own only: %s", error)
+            log.warning("no folder for numbers, so each worker has its own only: %s", error)
         context = multiprocessing.get_context("spawn")
         return _Supervisor(context, config, listening, siblings, say).run()
 
@@ -236,6 +237,8 @@ class _Shared(NamedTuple):
     ends: Ends | None
     """To the workers of the other kind."""
     heartbeats: Heartbeats
+    board: Board | None
+    """Of what tenants hold of their limits; None: each worker counts its own."""
 
 
 class _Slot:
@@ -273,6 +276,9 @@ class _Supervisor:
         kinds = [False] * listen.workers + [True] * listen.long_workers
         self._slots = [_Slot(number, long) for number, long in enumerate(kinds)]
         self._heartbeats = Heartbeats(context, len(kinds))
+        self._board = None
+        if siblings is not None and os.name == "posix":
+            self._board = Board(context.RawArray, len(kinds), Path(siblings) / "limits")
         # Of those that take short requests, and of those that take long ones.
         self._ends: tuple[Ends | None, Ends | None]
         self._ends = linked() if listen.long_workers else (None, None)
@@ -318,6 +324,8 @@ class _Supervisor:
         if worker is not None:
             reason, said = cause_of(worker.exitcode or 0)
             self._heartbeats.restarted(slot.number, SILENT if slot.killed else reason)
+            if self._board is not None:
+                self._board.clear(slot.number)
             log.warning("%s %s; another one takes its place", slot, said)
             soon = time.monotonic() - slot.began < _SOON_SECONDS and not slot.killed
             self._quick = self._quick + 1 if soon else 0
@@ -344,7 +352,7 @@ class _Supervisor:
     def _spawn(self, slot: _Slot) -> None:
         config = msgspec.to_builtins(self._config)
         listening = None if slot.long else self._listening
-        shared = _Shared(self._siblings, self._ends[slot.long], self._heartbeats)
+        shared = _Shared(self._siblings, self._ends[slot.long], self._heartbeats, self._board)
         worker = self._context.Process(
             target=_worker, args=(config, listening, slot.number, shared)
         )
@@ -394,8 +402,9 @@ def _worker(
         step_back(LONG_STEPS_BACK, gives_way=True)
         keep_off(config["listen"]["workers"])
     siblings = None if shared.siblings is None else Path(shared.siblings)
+    counts = None if shared.board is None else SharedCounts(shared.board, number)
     try:
-        service = open_service(msgspec.convert(config, Config), siblings=siblings)
+        service = open_service(msgspec.convert(config, Config), siblings=siblings, counts=counts)
     except TokenizerError as error:
         print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
         sys.exit(3)

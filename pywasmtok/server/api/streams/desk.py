@@ -1,13 +1,13 @@
-"""What streams of all requests share: the key that signs their states, and how many are open."""
+"""What streams of all requests share: the key that signs their states, and their bounds."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ....tenants.counts import SOCKETS, STREAMS
 from ....tenants.errors import TooManyRequests
 from ...errors import Unauthorized
 from .state import Seal
@@ -24,10 +24,6 @@ __all__ = ["Desk"]
 class Desk:
     service: ServiceLike
     seal: Seal
-    open: Counter[str] = field(default_factory=Counter)
-    """Streams of each tenant, in this process."""
-    sockets: Counter[str] = field(default_factory=Counter)
-    """WebSockets of each; as many as streams, which each of them is for."""
 
     @classmethod
     def of(cls, service: ServiceLike) -> Desk:
@@ -47,29 +43,29 @@ class Desk:
 
     def take(self, caller: Caller, served: Served) -> None:
         """Room for one more stream; `leave` gives it back."""
-        most = served.tenant.limits.streams
-        if self.open[caller.tenant] >= most:
-            raise TooManyRequests.of(f"{most} streams are open already", most, most + 1)
-        self.open[caller.tenant] += 1
+        self._enter(STREAMS, caller.tenant, served.tenant.limits.streams, "streams")
 
     @contextmanager
     def socket(self, caller: Caller) -> Iterator[None]:
-        """Room for one more WebSocket, which takes one of the server's connections."""
+        """Room for one more WebSocket, which takes one of the server's connections. There may be as
+        many as streams, which each of them is for."""
         most = self.service.tenant(caller.tenant).limits.streams
-        if self.sockets[caller.tenant] >= most:
-            raise TooManyRequests.of(f"{most} WebSockets are open already", most, most + 1)
-        self.sockets[caller.tenant] += 1
+        self._enter(SOCKETS, caller.tenant, most, "WebSockets")
         try:
             yield
         finally:
-            self.sockets[caller.tenant] -= 1
-            if self.sockets[caller.tenant] <= 0:
-                del self.sockets[caller.tenant]
+            self.service.counts.add(SOCKETS, caller.tenant, -1)
 
     def leave(self, caller: Caller, count: int = 1) -> None:
-        self.open[caller.tenant] -= count
-        if self.open[caller.tenant] <= 0:
-            del self.open[caller.tenant]
+        self.service.counts.add(STREAMS, caller.tenant, -count)
+
+    def _enter(self, kind: int, tenant: str, most: int, what: str) -> None:
+        counts = self.service.counts
+        with counts.lock:
+            if counts.total(kind, tenant) < most:
+                counts.add(kind, tenant, 1)
+                return
+        raise TooManyRequests.of(f"{most} {what} are open already", most, most + 1)
 
     def served(self, caller: Caller, name: str, asked: Stream | StreamMessage) -> Served:
         """What a new stream is over; a stream that goes on keeps what it began with."""
