@@ -240,8 +240,7 @@ class _SharedBucket(Bucket):
             wait = self._wait(cost)
             if wait <= 0:
                 self._level -= cost
-                lease = min(_MOST_LEASE, self._burst // _LEASES, self._level)
-                self._lease = max(0.0, lease)
+                self._lease = max(0.0, min(self._most_lease(), self._level))
                 self._level -= self._lease
                 return
         raise self._too_many(cost, wait)
@@ -253,9 +252,13 @@ class _SharedBucket(Bucket):
     def set(self, rate: float, burst: float) -> None:
         with self._lock:
             self._rate, self._burst = rate, burst
+            self._lease = min(self._lease, self._most_lease())
         # The first process that comes here changes the level.
         with self._state:
             pass
+
+    def _most_lease(self) -> float:
+        return min(_MOST_LEASE, self._burst // _LEASES)
 
     def load(self) -> None:
         """The level of all, and what this process holds of it."""

@@ -67,18 +67,24 @@ def sent(method: str, path: str, key: str, body: bytes = b"") -> bytes:
 class Many:
     """Connections to all workers of a server, and one that changes things."""
 
-    def __init__(self, server: Server, admin: str, stack: ExitStack) -> None:
+    def __init__(self, server: Server, count: int, admin: str, stack: ExitStack) -> None:
         self._stack = stack
-        self._port = int(server.address.rpartition(":")[2])
+        self._server = server
+        self.port = int(server.address.rpartition(":")[2])
+        self.pid = server.process.pid
         self.admin = admin
-        self._one = self._opened()
-        self._all = [self._opened() for _ in range(12)]
+        # A worker that starts later would not have its part of the connections.
+        until(lambda: self.answering() == count)
+        self.again()
 
     def _opened(self) -> Connection:
-        return self._stack.enter_context(Connection(self._port))
+        return self._stack.enter_context(Connection(self.port))
+
+    def answering(self) -> int:
+        return int(self._server.get("/health").json()["workers"]["answering"])
 
     def again(self) -> None:
-        """After a worker has ended, and connections with it."""
+        """New connections, also after a worker has ended with its own."""
         self._one = self._opened()
         self._all = [self._opened() for _ in range(12)]
 
@@ -120,15 +126,9 @@ def many(folder: Path, workers: int, **environment: Any) -> Iterator[Many]:
         served(*arguments, "--admin-key-file", str(keys), **environment) as server,
         ExitStack() as stack,
     ):
-        # A worker that starts later would not have its part of the connections.
-        until(lambda: answering(server) == workers)
-        found = Many(server, keys.read_text(encoding="ascii").strip(), stack)
+        found = Many(server, workers, keys.read_text(encoding="ascii").strip(), stack)
         found.change("PUT", TENANT, {})
         yield found
-
-
-def answering(server: Server) -> int:
-    return int(server.get("/health").json()["workers"]["answering"])
 
 
 @pytest.fixture(scope="module", params=[2, 3])
