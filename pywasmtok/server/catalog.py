@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..errors import TokenizerError, Unsupported
 from ..tenants.errors import UnknownTokenizer
@@ -33,6 +34,8 @@ _ATTEMPTS: Final = 8
 
 _log = logging.getLogger("pywasmtok")
 
+T = TypeVar("T")
+
 Tokenizers = Mapping[str, TokenizerRecord]
 
 
@@ -47,6 +50,8 @@ class View:
     """By owner, then by digest."""
     aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Digests by owner, then by alias."""
+    keys_of: Mapping[str, Sequence[KeyRecord]] = field(default_factory=dict)
+    """By owner; an empty name: admins'."""
 
     def record(self, tenant: str, digest: str) -> TokenizerRecord | None:
         """The tenant's own, or else a public one."""
@@ -152,7 +157,7 @@ class Catalog:
             try:
                 if self._store.generation() == old.generation:
                     return
-                new = _read(self._store)
+                new = _read(self._store, old)
                 self._prepare(old, new)
                 self._view = new
                 self._retire(old, new)
@@ -214,18 +219,54 @@ class TenantFiles:
         return self._store.open_file(digest), json.loads(record.options)
 
 
-def _read(store: Store) -> View:
-    """All records as they were at one moment: reads again if they changed meanwhile."""
+def _read(store: Store, old: View) -> View:
+    """The records as they are at one moment: reads again if they changed meanwhile. Only those of
+    owners whose records have changed, where that is known."""
     for attempt in range(_ATTEMPTS):
         before = store.generation()
-        tenants = {record.name: record for record in store.tenants()}
-        keys: list[KeyRecord] = store.keys()
-        tokenizers: dict[str, dict[str, TokenizerRecord]] = {}
-        aliases: dict[str, dict[str, str]] = {}
-        for record in store.tokenizers():
-            tokenizers.setdefault(record.tenant, {})[record.info.digest] = record
-        for one in store.aliases():
-            aliases.setdefault(one.tenant, {})[one.alias] = one.digest
+        owners = store.owners(old.generation, before)
+        new = _all(store) if owners is None else _some(store, old, owners)
         if store.generation() == before or attempt == _ATTEMPTS - 1:
             break
-    return View(before, tenants, KeyIndex(keys, tenants), tokenizers, aliases)
+    return replace(new, generation=before)
+
+
+def _all(store: Store) -> View:
+    tenants = {record.name: record for record in store.tenants()}
+    keys: dict[str, list[KeyRecord]] = {}
+    tokenizers: dict[str, dict[str, TokenizerRecord]] = {}
+    aliases: dict[str, dict[str, str]] = {}
+    for key in store.keys():
+        keys.setdefault(key.tenant or "", []).append(key)
+    for record in store.tokenizers():
+        tokenizers.setdefault(record.tenant, {})[record.info.digest] = record
+    for one in store.aliases():
+        aliases.setdefault(one.tenant, {})[one.alias] = one.digest
+    return View(-1, tenants, KeyIndex(chain(*keys.values()), tenants), tokenizers, aliases, keys)
+
+
+def _some(store: Store, old: View, owners: set[str]) -> View:
+    tenants, keys = dict(old.tenants), dict(old.keys_of)
+    tokenizers, aliases = dict(old.tokenizers), dict(old.aliases)
+    for owner in owners:
+        tenant = store.tenants(owner)
+        _put(tenants, owner, tenant[0] if tenant else None)
+        _put(keys, owner, store.keys(owner))
+        records = store.tokenizers(owner)
+        _put(tokenizers, owner, {record.info.digest: record for record in records})
+        _put(aliases, owner, {one.alias: one.digest for one in store.aliases(owner)})
+    # Connections keep their last head as long as the index is the same.
+    index = old.keys
+    for owner in owners:
+        before = old.tenants.get(owner), old.keys_of.get(owner)
+        if (tenants.get(owner), keys.get(owner)) != before:
+            index = KeyIndex(chain(*keys.values()), tenants)
+            break
+    return View(-1, tenants, index, tokenizers, aliases, keys)
+
+
+def _put(table: dict[str, T], owner: str, found: T | None) -> None:
+    if found:
+        table[owner] = found
+    else:
+        table.pop(owner, None)

@@ -378,6 +378,8 @@ class Service:
     def _prepare(self, old: View, new: View) -> None:
         for name, record in new.tenants.items():
             before = old.tenants.get(name)
+            if before is record:
+                continue
             if before is not None and before.created != record.created:
                 # Since the last look the tenant was removed, and another was made by its name.
                 self._remove_tenant(name)
@@ -393,6 +395,7 @@ class Service:
         gone = {
             owner: set(records) - set(new.tokenizers.get(owner, ()))
             for owner, records in old.tokenizers.items()
+            if records is not new.tokenizers.get(owner)
         }
         for owner, digests in gone.items():
             # A public tokenizer may be loaded for every tenant.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -14,16 +16,25 @@ from typing import Any
 
 import pytest
 
-from pywasmtok import InvalidArgument, LoadError
+from pywasmtok import InvalidArgument, LoadError, TokenizerError
 from pywasmtok.loading.sources import read_source
 from pywasmtok.server.auth.keys import make_key
+from pywasmtok.server.catalog import _all
 from pywasmtok.server.config import Config, Listen
-from pywasmtok.server.contract import LOCAL, PUBLIC, AliasRecord, Caller, Store, TenantRecord
+from pywasmtok.server.contract import (
+    LOCAL,
+    PUBLIC,
+    AliasRecord,
+    Caller,
+    Store,
+    TenantRecord,
+    TokenizerRecord,
+)
 from pywasmtok.server.errors import NotFound
 from pywasmtok.server.service import Service
 from pywasmtok.server.store import MEMORY, open_store
 from pywasmtok.tenants import TenantPool, digest_of
-from pywasmtok.tenants.contract import Usage
+from pywasmtok.tenants.contract import FileInfo, Usage
 from pywasmtok.tenants.errors import StorageFull, UnknownTokenizer
 from pywasmtok.tenants.limits import TenantLimits
 from server.direct_work import DirectWork
@@ -385,3 +396,54 @@ def test_who_is_given_the_name_of_another_begins_anew(tmp_path: Path) -> None:
     assert pool.get("acme").limits.concurrent == 3
     service.close()
     others.close()
+
+
+def test_the_records_that_changed_are_read_and_all_others_kept(tmp_path: Path) -> None:
+    """As if all were read, whatever another process changes."""
+    others = open_store(tmp_path)
+    service, _ = made(open_store(tmp_path))
+    chance = random.Random(5)
+    names = ["acme", "other", "third"]
+    reads: list[int] = []
+    for _ in range(150):
+        before = service._catalog.view
+        for _ in range(chance.randrange(1, 4)):
+            with suppress(TokenizerError):
+                change(others, chance, chance.choice(names))
+        view, whole = service._catalog.view, _all(others)
+        assert replace(view, generation=-1, keys=whole.keys) == whole
+        assert view.keys._records == whole.keys._records
+        assert view.generation == others.generation()
+        same = [one for one in names if view.tokenizers.get(one, 0) is before.tokenizers.get(one)]
+        reads.append(len(same))
+    # Most changes leave the records of some tenants as they are.
+    assert sum(reads) > 50
+    service.close()
+    others.close()
+
+
+def change(store: Store, chance: random.Random, name: str) -> None:
+    """Any of the changes that there are."""
+    keys = [key for key in store.keys() if key.tenant in {name, None}]
+    known = store.tokenizers(name)
+    match chance.randrange(8):
+        case 0:
+            limits = TenantLimits(concurrent=chance.randrange(9))
+            store.put_tenant(TenantRecord(name, limits, 1.0, chance.random() < 0.2))
+        case 1:
+            store.put_key(make_key(chance.choice([name, None]))[1])
+        case 2 | 3:
+            data = words(*chance.sample("abcdef", 3))
+            info = FileInfo(digest_of(data, {}), "hf", len(data), 4, False)
+            record = TokenizerRecord(chance.choice([name, PUBLIC]), info, "{}", 1.0)
+            store.put_tokenizer(record, data, chance.choice(["m", "n", None]))
+        case 4 if keys:
+            store.remove_key(chance.choice(keys).id)
+        case 5 if known:
+            store.put_alias(AliasRecord(name, "o", chance.choice(known).info.digest))
+        case 6 if known:
+            store.remove_tokenizer(name, chance.choice(known).info.digest)
+        case 7:
+            store.remove_alias(name, "m")
+        case _ if chance.random() < 0.3:
+            store.remove_tenant(name)

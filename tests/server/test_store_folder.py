@@ -338,10 +338,10 @@ def test_on_a_full_disk_things_can_still_be_removed(
     put(store, SMALL, "y")
     real = Database.change
 
-    def full(self: Database, **options: Any) -> Any:
+    def full(self: Database, *owner: Any, **options: Any) -> Any:
         if (tmp_path / "reserve").exists():
             raise StorageFull("the disk is full")
-        return real(self, **options)
+        return real(self, *owner, **options)
 
     monkeypatch.setattr(Database, "change", full)
     with pytest.raises(StorageFull):
@@ -815,3 +815,22 @@ def test_without_room_for_the_file_the_database_has_the_number(tmp_path: Path) -
     assert one.revision() == other.revision() != before
     one.close()
     other.close()
+
+
+def test_whose_records_changed_is_known_for_the_last_changes(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    first = store.generation()
+    for name in ("a", "b", "a"):
+        store.put_tenant(tenant(name))
+    store.put_key(key("admin", None))
+    assert store.owners(first, first + 3) == {"a", "b"}
+    assert store.owners(first + 3, first + 4) == {""}
+    # Not of what is not there, nor of all that there ever was.
+    assert store.owners(first + 3, first + 5) is None
+    assert store.owners(-1, first) is None
+    for _ in range(600):
+        store.remove_key("none")
+    assert store.owners(first + 604, first + 604) is None
+    assert store.owners(first + 1, first + 600) is None
+    assert store.owners(first + 603, first + 604) is None
+    store.close()

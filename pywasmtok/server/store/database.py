@@ -130,10 +130,13 @@ class Database:
             return self.connection().execute(statement, values).fetchall()
 
     @contextmanager
-    def change(self, *, counts: bool = True, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """A transaction; only one writes at a time. `counts`: all processes see that something
-        changed, from the return on. `durable`: it survives a power failure once this has returned;
-        if the process is killed, nothing is lost in any case."""
+    def change(
+        self, owner: str | None = None, *, counts: bool = True, durable: bool = True
+    ) -> Iterator[sqlite3.Connection]:
+        """A transaction; only one writes at a time. `owner`: whose records it changes; None: any.
+        `counts`: all processes see that something changed, from the return on. `durable`: it
+        survives a power failure once this has returned; if the process is killed, nothing is lost
+        in any case."""
         number = None
         with typed_errors():
             connection = self.connection()
@@ -150,7 +153,7 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
         if number is not None and self.revision is not None:
-            self.revision.change(number)
+            self.revision.change(number, owner)
 
     def problems(self) -> list[str]:
         """What SQLite finds wrong with the file."""

@@ -92,23 +92,28 @@ class FolderStore(Changes):
             raise not_a_store()
         return int(found[0][0])
 
-    def tenants(self) -> list[TenantRecord]:
+    def owners(self, since: int, until: int) -> set[str] | None:
+        revision = self._database.revision
+        return None if revision is None else revision.owners(since, until)
+
+    def tenants(self, owner: str | None = None) -> list[TenantRecord]:
+        one = ("ORDER BY name",) if owner is None else ("WHERE name = ?", (owner,))
         return [
             TenantRecord(name, _limits(limits), created, bool(disabled))
-            for name, limits, created, disabled in self._rows("tenants", "ORDER BY name")
+            for name, limits, created, disabled in self._rows("tenants", *one)
         ]
 
     def put_tenant(self, record: TenantRecord) -> None:
         check_record(record)
         limits = json.dumps(limits_of(record.limits))
         row = (record.name, limits, record.created, record.disabled)
-        with self._database.change() as connection:
+        with self._database.change(record.name) as connection:
             put(connection, "tenants", row)
         self._changed()
 
     def remove_tenant(self, name: str) -> None:
         def remove() -> list[str]:
-            with self._database.change() as connection:
+            with self._database.change(name) as connection:
                 if not connection.execute("DELETE FROM tenants WHERE name = ?", (name,)).rowcount:
                     raise no_such_tenant(name)
                 connection.execute("DELETE FROM usage WHERE tenant = ?", (name,))
@@ -117,12 +122,15 @@ class FolderStore(Changes):
         self._remove_unused(self._reserve.spend(remove))
         self._changed()
 
-    def keys(self) -> list[KeyRecord]:
-        return [KeyRecord(*row) for row in self._rows("keys", "ORDER BY id")]
+    def keys(self, owner: str | None = None) -> list[KeyRecord]:
+        rest: tuple[Any, ...] = ("ORDER BY id",)
+        if owner is not None:
+            rest = ("WHERE tenant IS ? ORDER BY id", (owner or None,))
+        return [KeyRecord(*row) for row in self._rows("keys", *rest)]
 
     def put_key(self, record: KeyRecord) -> None:
         row = (record.id, record.hash, record.tenant, record.created, record.expires)
-        with self._database.change() as connection:
+        with self._database.change(record.tenant or "") as connection:
             if record.tenant is not None:
                 _require_tenant(connection, record.tenant)
             found = connection.execute("SELECT id FROM keys WHERE tenant IS ?", (record.tenant,))
@@ -140,7 +148,8 @@ class FolderStore(Changes):
         self._changed()
 
     def _revoke(self, id: str) -> None:
-        with self._database.change() as connection:
+        known = self._database.rows("SELECT tenant FROM keys WHERE id = ?", (id,))
+        with self._database.change(known[0][0] or "" if known else None) as connection:
             found = connection.execute(
                 "SELECT hash FROM keys WHERE id = ? AND tenant IS NULL", (id,)
             ).fetchall()
@@ -172,7 +181,7 @@ class FolderStore(Changes):
             written = None if data is None else stack.enter_context(self._files.written(data))
             if written is not None:
                 stack.enter_context(self._expected(written.digest))
-            connection = stack.enter_context(self._database.change())
+            connection = stack.enter_context(self._database.change(record.tenant))
             if record.tenant != PUBLIC:
                 _require_tenant(connection, record.tenant)
             file = _file_of(connection, record.info.digest) if written is None else written.digest
@@ -191,7 +200,7 @@ class FolderStore(Changes):
 
     def remove_tokenizer(self, tenant: str, digest: str) -> None:
         def remove() -> list[str]:
-            with self._database.change() as connection:
+            with self._database.change(tenant) as connection:
                 return _take_out(connection, "tenant = ? AND digest = ?", (tenant, digest))
 
         files = self._reserve.spend(remove)
@@ -217,7 +226,7 @@ class FolderStore(Changes):
 
     def put_alias(self, record: AliasRecord) -> None:
         check_record(record)
-        with self._database.change() as connection:
+        with self._database.change(record.tenant) as connection:
             known = connection.execute(
                 "SELECT 1 FROM tokenizers WHERE tenant = ? AND digest = ?",
                 (record.tenant, record.digest),
@@ -337,7 +346,7 @@ class FolderStore(Changes):
         return self._rows(table, f"WHERE tenant = ? ORDER BY {order}", (tenant,))
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
-        with self._database.change() as connection:
+        with self._database.change(values[0]) as connection:
             return connection.execute(statement, values).fetchall()
 
     def _put_aside(self, file: str) -> None:

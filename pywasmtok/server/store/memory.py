@@ -47,9 +47,13 @@ class MemoryStore(Changes):
     def revision(self) -> int:
         return self._generation
 
-    def tenants(self) -> list[TenantRecord]:
+    def owners(self, since: int, until: int) -> set[str] | None:
+        return None
+
+    def tenants(self, owner: str | None = None) -> list[TenantRecord]:
         with self._lock:
-            return [self._tenants[name] for name in sorted(self._tenants)]
+            found = [self._tenants[name] for name in sorted(self._tenants)]
+        return [one for one in found if owner is None or one.name == owner]
 
     def put_tenant(self, record: TenantRecord) -> None:
         check_record(record)
@@ -70,9 +74,10 @@ class MemoryStore(Changes):
             self._generation += 1
         self._changed()
 
-    def keys(self) -> list[KeyRecord]:
+    def keys(self, owner: str | None = None) -> list[KeyRecord]:
         with self._lock:
-            return [self._keys[id] for id in sorted(self._keys)]
+            found = [self._keys[id] for id in sorted(self._keys)]
+        return [one for one in found if owner is None or (one.tenant or "") == owner]
 
     def put_key(self, record: KeyRecord) -> None:
         with self._lock:
