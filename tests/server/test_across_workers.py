@@ -81,10 +81,19 @@ class Many:
         return self._stack.enter_context(Connection(self.port))
 
     def answering(self) -> int:
-        return int(self._server.get("/health").json()["workers"]["answering"])
+        return int(self._workers()["answering"])
+
+    def until_replaced(self, number: int) -> None:
+        """So many workers have ended so far."""
+        until(lambda: sum(self._workers()["restarts"].values()) == number)
+        until(lambda: self.answering() == self._workers()["configured"])
+        self.again()
+
+    def _workers(self) -> Any:
+        return self._server.get("/health").json()["workers"]
 
     def again(self) -> None:
-        """New connections, also after a worker has ended with its own."""
+        """New connections: those of a worker end with it."""
         self._one = self._opened()
         self._all = [self._opened() for _ in range(12)]
 

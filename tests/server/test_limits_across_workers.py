@@ -106,10 +106,9 @@ def test_a_worker_that_is_killed_gives_back_what_it_held(workers: Many) -> None:
         assert workers.statuses(key) == {429}
         # One of them has the call.
         served = []
-        for pid in workers_of(workers.pid):
+        for number, pid in enumerate(workers_of(workers.pid), 1):
             os.kill(pid, signal.SIGKILL)
-            until(lambda: workers.answering() == 2)
-            workers.again()
+            workers.until_replaced(number)
             served.append(200 in workers.statuses(key))
         assert any(served)
 

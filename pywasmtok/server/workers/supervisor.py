@@ -323,9 +323,9 @@ class _Supervisor:
             return
         if worker is not None:
             reason, said = cause_of(worker.exitcode or 0)
-            self._heartbeats.restarted(slot.number, SILENT if slot.killed else reason)
             if self._board is not None:
                 self._board.clear(slot.number)
+            self._heartbeats.restarted(slot.number, SILENT if slot.killed else reason)
             log.warning("%s %s; another one takes its place", slot, said)
             soon = time.monotonic() - slot.began < _SOON_SECONDS and not slot.killed
             self._quick = self._quick + 1 if soon else 0
