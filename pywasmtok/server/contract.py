@@ -282,6 +282,7 @@ class ServiceLike(Protocol):
 
     config: Any
     store: Store
+    counts: Counts
     work: Work
     metrics: Any
     lifecycle: Any

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tools.verify.attack.place import workers_of
 
 from .live import Connection
 from .serving import Server, served, until
@@ -188,6 +192,22 @@ def test_a_tenant_that_is_removed_and_made_anew(workers: Many) -> None:
         assert workers.statuses(key) <= REFUSED
         workers.change("PUT", TENANT, {})
         assert workers.statuses(key) <= REFUSED
+
+
+def test_a_worker_that_hangs_delays_no_change_and_goes_on_with_the_new_records(
+    workers: Many,
+) -> None:
+    key = workers.new_key()
+    for number, pid in enumerate(workers_of(workers.pid), 1):
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            # A new connection is accepted by a worker that runs.
+            with Connection(workers.port) as one:
+                one.send(sent("PUT", MODEL, key, words(number)))
+                assert one.answer()[0] in {200, 201}
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert workers.ids(key) == {number}
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ class FolderStore(Changes):
             except BaseException:
                 self.close()
                 raise
+        read = None if self._database.revision is None else self._database.revision.read
+        self.revision: Callable[[], int] = read or self.generation
 
     def generation(self) -> int:
         found = self._database.rows("SELECT number FROM generation")
