@@ -137,34 +137,28 @@ class Catalog:
         self._lock = threading.Lock()
         self._end = threading.Event()
         self._watcher: threading.Thread | None = None
-        self._revision = store.revision
-        # That of the store before `_view` was read.
-        self._seen = -1
-        self._view = View()
+        self.revision = store.revision
+        """Of the store, for a look at each request."""
+        self.seen = -1
+        """That of the store before `last` was read."""
+        self.last = View()
         self._failing = False
-
-    @property
-    def view(self) -> View:
-        """As of the last change. The last view stays in use where the records cannot be read."""
-        if self._revision() != self._seen:
-            self._try_refresh()
-        return self._view
 
     def refresh(self) -> None:
         """Reads the records if they have changed."""
         with self._lock:
-            seen, old = self._revision(), self._view
+            seen, old = self.revision(), self.last
             try:
                 if self._store.generation() == old.generation:
                     return
                 new = _read(self._store, old)
                 self._prepare(old, new)
-                self._view = new
+                self.last = new
                 self._retire(old, new)
             finally:
                 # Not before: until then other threads wait for the lock. After a failure the
                 # watcher tries again, and not each request.
-                self._seen = seen
+                self.seen = seen
 
     def follow(self) -> None:
         """Looks for changes of other processes, in a thread, so that requests rarely have to."""
@@ -178,9 +172,10 @@ class Catalog:
 
     def _follow(self) -> None:
         while not self._end.wait(_POLL_SECONDS):
-            self._try_refresh()
+            self.try_refresh()
 
-    def _try_refresh(self) -> None:
+    def try_refresh(self) -> None:
+        """The last view stays in use where the records cannot be read."""
         try:
             self.refresh()
             self._failing = False
@@ -197,17 +192,17 @@ class TenantFiles:
     def __init__(
         self,
         store: Store,
-        catalog: Catalog,
+        view: Callable[[], View],
         tenant: str,
         is_allowed: Callable[[FileInfo], bool] = lambda info: True,
     ) -> None:
         self._is_allowed = is_allowed
         self._store = store
-        self._catalog = catalog
+        self._view = view
         self._tenant = tenant
 
     def open(self, digest: str) -> tuple[bytes | LazyFile, dict[str, Any]]:
-        record = self._catalog.view.record(self._tenant, digest)
+        record = self._view().record(self._tenant, digest)
         if record is None:
             raise KeyError(digest)
         if not self._is_allowed(record.info):

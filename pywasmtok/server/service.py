@@ -111,12 +111,19 @@ class Service:
 
     # What requests ask.
 
+    def _view(self) -> View:
+        """The records as of the last change that any process has acknowledged."""
+        catalog = self._catalog
+        if catalog.revision() != catalog.seen:
+            catalog.try_refresh()
+        return catalog.last
+
     @property
     def keys(self) -> KeyIndex:
-        return self._catalog.view.keys
+        return self._view().keys
 
     def find(self, caller: Caller, name: str | None) -> Served:
-        view = self._catalog.view
+        view = self._view()
         before, found = self._found
         if before is not view or len(found) > _MOST_FOUND:
             found = {}
@@ -131,10 +138,10 @@ class Service:
         return Served(called, info.digest, tenant, tenant.live(info.digest), info, again)
 
     def listed(self, caller: Caller) -> list[Listed]:
-        return self._catalog.view.listed(caller.tenant)
+        return self._view().listed(caller.tenant)
 
     def tenant(self, name: str) -> TenantLike:
-        record = self._catalog.view.tenants.get(name)
+        record = self._view().tenants.get(name)
         if name == PUBLIC or (record is not None and not record.disabled):
             with contextlib.suppress(KeyError):
                 return self.pool.get(name)
@@ -303,7 +310,7 @@ class Service:
             fall_back(by_hf, error, alias)
 
     def _publish(self, alias: str, data: bytes | LazyFile, options: Mapping[str, Any]) -> None:
-        public, digest, view = self.pool.get(PUBLIC), digest_of(data, options), self._catalog.view
+        public, digest, view = self.pool.get(PUBLIC), digest_of(data, options), self._view()
         if "encoder" in options:
             self._hf.add(digest)
         start = data[:START] if isinstance(data, bytes) else data.start(START)
@@ -349,14 +356,14 @@ class Service:
             return tenant.add(data, **options)
         except LoadError:
             digest = digest_of(data, options)
-            if self._catalog.view.record(tenant.name, digest) is None:
+            if self._view().record(tenant.name, digest) is None:
                 raise
             # The file was valid before: the stored bytes are damaged, and these replace them.
             tenant.remove(digest)
             return tenant.add(data, **options)
 
     def _make_room(self, tenant: str, kept: str) -> bool:
-        for record in self._catalog.view.nameless(tenant):
+        for record in self._view().nameless(tenant):
             if record.info.digest != kept:
                 with contextlib.suppress(UnknownTokenizer):
                     self.store.remove_tokenizer(tenant, record.info.digest)
@@ -369,7 +376,7 @@ class Service:
             self.store.put_tenant(TenantRecord(LOCAL, self._limits, time.time()))
 
     def _add_tenant(self, name: str, limits: TenantLimits) -> None:
-        files = TenantFiles(self.store, self._catalog, name, self._is_allowed)
+        files = TenantFiles(self.store, self._view, name, self._is_allowed)
         self._usage.watch(self.pool.add(name, limits, files))
 
     def _is_allowed(self, info: FileInfo) -> bool:

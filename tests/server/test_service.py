@@ -406,11 +406,11 @@ def test_the_records_that_changed_are_read_and_all_others_kept(tmp_path: Path) -
     names = ["acme", "other", "third"]
     reads: list[int] = []
     for _ in range(150):
-        before = service._catalog.view
+        before = service._view()
         for _ in range(chance.randrange(1, 4)):
             with suppress(TokenizerError):
                 change(others, chance, chance.choice(names))
-        view, whole = service._catalog.view, _all(others)
+        view, whole = service._view(), _all(others)
         assert replace(view, generation=-1, keys=whole.keys) == whole
         assert view.keys._records == whole.keys._records
         assert view.generation == others.generation()

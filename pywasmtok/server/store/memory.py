@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
+from operator import itemgetter
 
 from ..._locks import ForkSafeLock
 from ...tenants.contract import Usage
@@ -30,7 +32,8 @@ class MemoryStore(Changes):
     def __init__(self) -> None:
         super().__init__()
         self._lock = ForkSafeLock()
-        self._generation = 0
+        self._number = [0]
+        self.revision: Callable[[], int] = partial(itemgetter(0), self._number)
         self._tenants: dict[str, TenantRecord] = {}
         self._keys: dict[str, KeyRecord] = {}
         self._revoked: set[str] = set()
@@ -42,10 +45,7 @@ class MemoryStore(Changes):
         self._file_of: dict[str, str] = {}
 
     def generation(self) -> int:
-        return self._generation
-
-    def revision(self) -> int:
-        return self._generation
+        return self._number[0]
 
     def owners(self, since: int, until: int) -> set[str] | None:
         return None
@@ -59,7 +59,7 @@ class MemoryStore(Changes):
         check_record(record)
         with self._lock:
             self._tenants[record.name] = record
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def remove_tenant(self, name: str) -> None:
@@ -71,7 +71,7 @@ class MemoryStore(Changes):
             self._tokenizers = {k: one for k, one in self._tokenizers.items() if one.tenant != name}
             self._usage.pop(name, None)
             self._forget_files()
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def keys(self, owner: str | None = None) -> list[KeyRecord]:
@@ -89,7 +89,7 @@ class MemoryStore(Changes):
             if any(one.hash == record.hash and one.id != record.id for one in self._keys.values()):
                 raise Conflict("this key is known under another id")
             self._keys[record.id] = record
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def remove_key(self, id: str) -> None:
@@ -99,7 +99,7 @@ class MemoryStore(Changes):
                 return
             if removed.tenant is None:
                 self._revoked.add(removed.hash)
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def was_revoked(self, hash: str) -> bool:
@@ -147,7 +147,7 @@ class MemoryStore(Changes):
             self._tokenizers[tenant, digest] = record
             if pointer is not None:
                 self._aliases[tenant, pointer.alias] = pointer
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def remove_tokenizer(self, tenant: str, digest: str) -> None:
@@ -160,7 +160,7 @@ class MemoryStore(Changes):
                 if (one.tenant, one.digest) != (tenant, digest)
             }
             self._forget_files()
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def open_file(self, digest: str) -> bytes:
@@ -179,14 +179,14 @@ class MemoryStore(Changes):
                 raise no_such_tokenizer(record.digest)
             self._check_names(record)
             self._aliases[record.tenant, record.alias] = record
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def remove_alias(self, tenant: str, alias: str) -> None:
         with self._lock:
             if self._aliases.pop((tenant, alias), None) is None:
                 raise no_such_tokenizer(alias)
-            self._generation += 1
+            self._number[0] += 1
         self._changed()
 
     def add_usage(self, tenant: str, usage: Usage) -> None:
