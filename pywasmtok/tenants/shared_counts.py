@@ -32,8 +32,8 @@ _KINDS: Final = SOCKETS + 3
 _TENANTS: Final = 16_384
 """The most at a time. Limits of more tenants are counted in each process."""
 
-# A process that is stopped while it has the lock must not stop the others: without the lock a total
-# may be off by one.
+# A process that is stopped while it has the lock must not stop the others. Without the lock a total
+# may be off by one, and bytes are admitted, to be taken from the level later.
 _LOCK_SECONDS: Final = 0.005
 
 # If calls of a tenant wait in several processes, each starts them for so long, and then leaves
@@ -196,11 +196,13 @@ class _Lock:
         self._depth = 0
         self._has = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
+        """False: another process has it, for too long."""
         self._threads.acquire()
         self._depth += 1
         if self._depth == 1:
             self._has = self._tried()
+        return self._has
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
@@ -236,10 +238,13 @@ class _SharedBucket(Bucket):
             if cost < self._lease:
                 self._lease -= cost
                 return
-        with self._state:
+        with self._state as is_locked:
             wait = self._wait(cost)
             if wait <= 0:
                 self._level -= cost
+                if not is_locked:
+                    self._lease -= cost
+                    return
                 self._lease = max(0.0, min(self._most_lease(), self._level))
                 self._level -= self._lease
                 return
@@ -279,18 +284,23 @@ class _SharedBucket(Bucket):
 
 
 class _Level:
-    """Around each use of the level: locks it, reads it and writes it."""
+    """Around each use of the level: locks it, reads it and writes it. Without the lock the level
+    is as this process has last seen it."""
 
     def __init__(self, bucket: _SharedBucket) -> None:
         self._bucket = bucket
         self._lock = bucket._counts.lock
+        self._is_locked = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
         self._bucket._lock.__enter__()
-        self._lock.__enter__()
-        self._bucket.load()
+        self._is_locked = bool(self._lock.__enter__())
+        if self._is_locked:
+            self._bucket.load()
+        return self._is_locked
 
     def __exit__(self, *_: object) -> None:
-        self._bucket.save()
+        if self._is_locked:
+            self._bucket.save()
         self._lock.__exit__(None, None, None)
         self._bucket._lock.__exit__(None, None, None)

@@ -96,10 +96,21 @@ def test_places_of_tenants_that_were_removed_are_used_again(
 
 def test_a_lock_that_is_never_opened_stops_nothing(board: Board) -> None:
     one, other = both(board)
+    bucket = other.bucket("acme", 0, 10, Clock())
+    mine = one.bucket("acme", 0, 10, Clock())
+    bucket.take(1)
     with one.lock:
-        assert other.bucket("acme", 0, 10, Clock()).level == 10
+        mine.take(2)
+        bucket.take(3)
+        bucket.take(1)
+        # Not more than this process knows to be there.
+        with pytest.raises(TooManyRequests):
+            bucket.take(6)
         other.add(RUNNING, "acme", 1)
     assert one.total(RUNNING, "acme") == 1
+    # What was admitted without the lock is taken with the next call.
+    bucket.take(1)
+    assert mine.level == bucket.level == 2
 
 
 @pytest.mark.parametrize(("burst", "cost"), [(1000, 7), (1 << 20, 100), (1 << 28, 50_000)])
