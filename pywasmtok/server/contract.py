@@ -288,7 +288,6 @@ class ServiceLike(Protocol):
     lifecycle: Any
     checks: Any
     """Of the store, on a schedule and on demand."""
-    counts: Counts
 
     @property
     def keys(self) -> Any:

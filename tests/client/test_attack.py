@@ -25,9 +25,7 @@ from tools.verify.attack.run import run
 def test_nothing_of_it_is_wrong_or_dead(long_workers: int) -> None:
     if long_workers and not is_possible():
         pytest.skip("connections are handed over on Linux only")
-    # Workers see each other's uploads a moment late.
-    kinds = [kind for kind in KINDS if kind != "stale-read" or not long_workers]
-    record = run(2, 5, 5.0, 20.0, kinds, long_workers)
+    record = run(seconds=2, tenants=5, pace=5.0, rate=20.0, long_workers=long_workers)
     assert record.problems() == []
     assert record.beside.answers > 0
     assert record.contained > len(KINDS)

@@ -102,6 +102,7 @@ def files_of(folder: Path) -> set[str]:
 HARMLESS = {
     "records.sqlite-shm": False,
     "reserve": True,
+    "revision": True,
     "checked.json": True,
     "damaged/something": True,
     "snapshots/*": True,

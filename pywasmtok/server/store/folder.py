@@ -76,8 +76,6 @@ class FolderStore(Changes):
         self._database = self._reserve.spend(partial(Database, records, may_be_new=not has_files))
         self._verification = Verification(self._database, self._files, self._reserve)
         self._to_verify = to_verify
-        read = None if self._database.revision is None else self._database.revision.read
-        self.revision: Callable[[], int] = read or self.generation
         if not to_verify:
             try:
                 self._require_sound()
