@@ -24,6 +24,7 @@ from ..tenants.errors import TooManyRequests
 from .auth.identity import Identity
 from .dialects import shaped
 from .errors import BadRequest, MethodNotAllowed, NotFound
+from .http.connections import PROBES
 from .observe import trace
 from .requests.at_once import AtOnce
 from .requests.body_budget import LARGE, Bodies
@@ -40,10 +41,6 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 OPEN: Final = frozenset({"/", "/health", "/ready"})
 """What is answered without a key. A load balancer has none, and the page asks for one."""
-
-PROBES: Final = frozenset({"/health", "/ready", "/metrics"})
-"""What is answered while the server drains."""
-
 
 LATE_SECONDS: Final = 0.1
 """How long an address that has sent too many wrong keys waits for each answer. A refusal is work on

@@ -61,7 +61,15 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     header_bytes: int = 32 << 10
     header_seconds: float = 10.0
     """For the head of a request to arrive, and for a caller to take what is sent to it."""
+    handshake_seconds: float = 10.0
+    """For the TLS handshake of a connection."""
     connections: int = 2048
+    """Counted from their acceptance on, in each worker. When a sixteenth of them is left, a new one
+    closes the oldest idle one on which no request was accepted yet; the last ones are for
+    probes."""
+    connections_per_address: int = 512
+    """Of one IPv4 address or IPv6 /64 network; 0: no bound. Loopback and `listen.proxies` are not
+    counted."""
     json_depth: int = 64
     memory: int = 0
     """Bytes of instances that are not shared, above which idle tenants lose theirs; of each worker.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from .errors import Draining
@@ -17,6 +18,7 @@ from .workers.garbage import Collector
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from types import FrameType
 
     from starlette.requests import Request
@@ -164,13 +166,17 @@ def serve(
     lifecycle: Lifecycle,
     sockets: list[socket.socket],
     kind: WorkerKind | None = None,
+    context: ssl.SSLContext | None = None,
     **options: Any,
 ) -> int:
     """Runs uvicorn in this process until a signal ends it, and answers the exit code.
 
-    `options` are those of `uvicorn.Config`.
+    `context`: connections on the sockets begin with a TLS handshake. `options` are those of
+    `uvicorn.Config`.
     """
     import uvicorn
+
+    from .http.tls import TlsListener
 
     class Server(uvicorn.Server):
         signals = 0
@@ -189,29 +195,35 @@ def serve(
             collector.start()
             if kind is not None:
                 kind.start(asyncio.get_running_loop(), self.arrived)
+            listener = None
+            if context is not None:
+                kind_of_http: Any = self.config.http_protocol_class
+                listener = TlsListener(context, kind_of_http.counted, sockets, self.protocol)
+                listener.start()
             try:
                 await super().main_loop()
             finally:
                 collector.stop()
+                if listener is not None:
+                    listener.stop()
                 if kind is not None:
                     kind.stop()
 
         def arrived(self, connection: socket.socket, begun: bytes) -> None:
             """A connection from another process, which has read the beginning of a request on
             it."""
-            config = self.config
-
-            def protocol() -> asyncio.Protocol:
-                kind: Any = config.http_protocol_class
-                state = self.lifespan.state
-                return kind(  # type: ignore[no-any-return]
-                    config=config, server_state=self.server_state, app_state=state, arrived=begun
-                )
-
             loop = asyncio.get_running_loop()
-            task = loop.create_task(_taken_over(connection, protocol))
+            made = partial(self.protocol, arrived=begun)
+            task = loop.create_task(_taken_over(connection, made))
             arriving.add(task)
             task.add_done_callback(arriving.discard)
+
+        def protocol(self, **named: Any) -> Any:
+            kind: Any = self.config.http_protocol_class
+            state = self.lifespan.state
+            return kind(
+                config=self.config, server_state=self.server_state, app_state=state, **named
+            )
 
         async def on_tick(self, counter: int) -> bool:
             if lifecycle.beat is not None:
@@ -229,7 +241,7 @@ def serve(
     arriving: set[asyncio.Task[None]] = set()
     options = {"timeout_graceful_shutdown": _LAST_SECONDS, "log_level": "warning", **options}
     server = Server(uvicorn.Config(app, **options))
-    server.run(sockets=sockets)
+    server.run(sockets=sockets if context is None else [])
     if not server.started:
         return 3
     return server.code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import ssl
 import subprocess
 from pathlib import Path
@@ -75,3 +76,33 @@ def test_what_is_no_certificate_is_a_typed_error(
     for pair in ((made, None), (None, key), (nothing, key), (key, made)):
         with pytest.raises(InvalidArgument, match="TLS"):
             run(Config(listen=Listen(port=0, certificate=pair[0], private_key=pair[1])))
+
+
+def test_connections_without_a_handshake_are_counted_and_end(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    made, key = map(str, certificate)
+    config = tmp_path / "server.toml"
+    trusting = ssl.create_default_context(cafile=made)
+    flags = ["--config", str(config), "--certificate", made, "--private-key", key]
+    # The bound closes them; the time is too long for that.
+    config.write_text("[bounds]\nconnections = 8\nhandshake-seconds = 3000\n")
+    with served("builtin:demo", *flags) as server:
+        half = [_connected(server.address) for _ in range(40)]
+        assert httpx.get(f"{server.address}/health", verify=trusting, timeout=60).status_code == 200
+        assert half[0].recv(1) == b""
+        for one in half:
+            one.close()
+    # The time closes them; the bound is too high for that.
+    config.write_text("[bounds]\nhandshake-seconds = 0.5\n")
+    with served("builtin:demo", *flags) as server:
+        for begun in (b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"):
+            with _connected(server.address) as late:
+                late.sendall(begun)
+                assert late.recv(1) == b""
+        assert httpx.get(f"{server.address}/health", verify=trusting, timeout=60).status_code == 200
+
+
+def _connected(address: str) -> socket.socket:
+    # The client's bound is below the 60 seconds that a handshake has by default in asyncio.
+    return socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=50)

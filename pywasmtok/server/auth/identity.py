@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..contract import KeyRecord
     from ..requests.head import Head
 
-__all__ = ["Failures", "Identity", "known_key", "need_admin"]
+__all__ = ["Failures", "Identity", "known_key", "need_admin", "network_of"]
 
 _LONGEST_KEY: Final = 256
 
@@ -170,7 +170,7 @@ class Failures:
     def count(self, client: str | None, now: float | None = None) -> None:
         """One more wrong key. TooManyRequests: it was one too many."""
         now = time.monotonic() if now is None else now
-        who = _network(client)
+        who = network_of(client)
         left, since = self._left.pop(who, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._rate)
         allowed = left >= 1.0
@@ -189,7 +189,7 @@ def _too_many(seconds: float) -> TooManyRequests:
     return error
 
 
-def _network(client: str | None) -> str:
+def network_of(client: str | None) -> str:
     """An IPv6 host has 2^64 addresses of its own, and counts as one."""
     if client is None or ":" not in client:
         return client or ""

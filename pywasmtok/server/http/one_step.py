@@ -80,6 +80,8 @@ class OneStepHttp(BoundedHttp):
             assert self._at_once is not None
             self._held = self._at_once.accepted(self.url, self.headers)
             if self._held is not None:
+                if not self._is_known:
+                    self.now_known()
                 return
         super().begin_request()
 

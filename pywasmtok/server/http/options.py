@@ -5,26 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..workers.handover_protocol import HandoverHttp
+from .connections import Connections
 from .one_step import OneStepHttp
 from .websocket import PatientSockets
 
 if TYPE_CHECKING:
-    from ..config import Bounds, Config
+    from ..config import Config
     from ..workers.worker_kind import WorkerKind
     from .protocol import BoundedHttp
 
 __all__ = ["protocol", "sockets", "uvicorn_options"]
 
 
-def protocol(bounds: Bounds, kind: WorkerKind | None = None) -> type[BoundedHttp]:
+def protocol(counted: Connections, kind: WorkerKind | None = None) -> type[BoundedHttp]:
     """`kind`: of this process, if there are two kinds of them."""
+    of_all = {"bounds": counted.bounds, "counted": counted}
     if kind is None:
-        return type("OneStepHttp", (OneStepHttp,), {"bounds": bounds})
-    return type("HandoverHttp", (HandoverHttp,), {"bounds": bounds, "kind": kind})
+        return type("OneStepHttp", (OneStepHttp,), of_all)
+    return type("HandoverHttp", (HandoverHttp,), {**of_all, "kind": kind})
 
 
-def sockets(config: Config) -> type[PatientSockets]:
+def sockets(config: Config, counted: Connections) -> type[PatientSockets]:
     bounds = {
+        "counted": counted,
         "write_seconds": config.bounds.header_seconds,
         "frames_per_second": config.streams.messages_per_second,
     }
@@ -32,10 +35,12 @@ def sockets(config: Config) -> type[PatientSockets]:
 
 
 def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str, Any]:
+    """TLS is not among them: `TlsListener` accepts such connections."""
     listen = config.listen
+    counted = Connections(config.bounds, listen.proxies)
     return {
-        "http": protocol(config.bounds, kind),
-        "ws": sockets(config),
+        "http": protocol(counted, kind),
+        "ws": sockets(config, counted),
         # Somewhat more than a message may have: up to here the refusal says why.
         "ws_max_size": 2 * config.streams.message_bytes,
         "ws_max_queue": 8,
@@ -47,6 +52,4 @@ def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str,
         "proxy_headers": bool(listen.proxies),
         "forwarded_allow_ips": list(listen.proxies),
         "timeout_keep_alive": 30,
-        "ssl_certfile": listen.certificate,
-        "ssl_keyfile": listen.private_key,
     }

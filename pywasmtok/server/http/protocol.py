@@ -14,8 +14,11 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from .connections import PROBES, Admission, Connections
+
 if TYPE_CHECKING:
     from ..config import Bounds
+    from .tls import Handshake
 
 __all__ = ["BoundedHttp"]
 
@@ -32,6 +35,7 @@ _REASONS: Final = {
     400: "Bad Request",
     408: "Request Timeout",
     414: "URI Too Long",
+    429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     503: "Service Unavailable",
 }
@@ -39,6 +43,7 @@ _KINDS: Final = {
     400: "bad_request",
     408: "slow_request",
     414: "url_too_long",
+    429: "too_many_requests",
     431: "headers_too_large",
     503: "overloaded",
 }
@@ -50,9 +55,16 @@ class _RefusedError(Exception):
 
 class BoundedHttp(HttpToolsProtocol):
     bounds: Bounds
+    counted: Connections
+    """Of this process."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
+        self.handshake: Handshake | None = None
+        """Where the connection was counted, if it has TLS."""
+        # Whether a request has shown a good key, and whether only a probe may be served.
+        self._is_known = False
+        self._is_spare = False
         self._in_message = False
         self._in_head = False
         # Bytes since the parser last completed anything, and whether it did in this read.
@@ -71,17 +83,40 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.bounds.connections:
-            self._refuse(503, "there are too many connections")
-            self.send_400_response("")
-            return
+        if self.handshake is not None:
+            self._is_spare = self.handshake.is_spare
+            self.counted.replace(self.handshake, transport, self.is_idle)
+            self.handshake = None
+        else:
+            address = self.client[0] if self.client else None
+            admission = self.counted.admit(transport, address, self.is_idle)
+            self._is_spare = admission is Admission.SPARE
+            if admission is Admission.ADDRESS_FULL:
+                self._refuse(429, "there are too many connections from this address")
+            elif admission is Admission.FULL:
+                self._refuse(503, "there are too many connections")
+            if admission in (Admission.ADDRESS_FULL, Admission.FULL):
+                self.send_400_response("")
+                return
         self._start_head_timer()
+
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        cycle = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def now_known(self) -> None:
+        """A request with a good key is being answered."""
+        if not self._is_known:
+            self._is_known = True
+            self.counted.known(self.transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop("_head_timer")
         self._stop("_write_timer")
         self._stop("_linger_timer")
         self._unset_keepalive_if_required()
+        self.counted.gone(self.transport)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -117,6 +152,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         self._stop("_head_timer")
+        # The application accepts it, or closes it, at once.
+        self.now_known()
         super().handle_websocket_upgrade()
 
     # What the parser finds.
@@ -149,6 +186,8 @@ class BoundedHttp(HttpToolsProtocol):
             if size > self.bounds.header_bytes:
                 raise self._refuse(431, f"the head has more than {self.bounds.header_bytes} bytes")
         self._check_head()
+        if self._is_spare:
+            self._check_spare()
         if len(self.pipeline) >= _PIPELINED:
             raise self._refuse(400, f"more than {_PIPELINED} requests wait on one connection")
         self._in_head = False
@@ -171,6 +210,13 @@ class BoundedHttp(HttpToolsProtocol):
             if [coding.lower() for coding in codings] != [b"chunked"]:
                 raise self._refuse(400, "a body may be chunked, and have no other coding")
 
+    def _check_spare(self) -> None:
+        if not self.counted.is_near:
+            # A place has become free.
+            self._is_spare = False
+        elif self.url.partition(b"?")[0].decode("latin-1") not in PROBES:
+            raise self._refuse(503, "there are too many connections")
+
     def begin_request(self) -> None:
         """The head is complete and valid."""
         super().on_headers_complete()
@@ -190,14 +236,22 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         is_last = not self.pipeline
+        if not self._is_known and self._has_caller():
+            self.now_known()
         super().on_response_complete()
         if self.transport.is_closing():
             # Closed as soon as all is sent; the timer bounds the wait for that.
             self.loop.call_later(self.bounds.header_seconds, self.transport.abort)
         elif self._bad_next and is_last:
             self._write_refusal()
+        elif self._is_spare:
+            self._end()
         elif self._body_is_left() and self._linger_timer is None:
             self._linger_timer = self.loop.call_later(_LINGER_SECONDS, self._end)
+
+    def _has_caller(self) -> bool:
+        """Whether the application has accepted the request."""
+        return self.cycle.scope["state"].get("caller") is not None
 
     def _body_is_left(self) -> bool:
         return self._in_message and not self._in_head and self.cycle.response_complete

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from websockets.frames import Frame
 
+    from .connections import Connections
+
 __all__ = ["PatientSockets"]
 
 log = logging.getLogger("pywasmtok.server.sockets")
@@ -35,6 +37,7 @@ _SECONDS: Final = 0.0005
 
 
 class PatientSockets(WebSocketsSansIOProtocol):
+    counted: Connections
     write_seconds: float
     """How long a client may take nothing of what is sent to it."""
     frames_per_second: int
@@ -61,6 +64,7 @@ class PatientSockets(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_write_timer()
+        self.counted.gone(self.transport)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:

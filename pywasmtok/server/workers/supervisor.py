@@ -24,6 +24,7 @@ from ...errors import InvalidArgument, TokenizerError
 from ...tenants.shared_counts import Board, SharedCounts
 from ..auth.keys import is_key, make_key, record_of
 from ..config import Config
+from ..http.tls import tls_context
 from ..opening import check_workers, open_service
 from .handover_socket import linked
 from .heartbeats import SILENT, Heartbeats, Silence, cause_of
@@ -62,7 +63,7 @@ def run(
 ) -> int:
     """Serves until a signal ends it; the exit code."""
     check_workers(config)
-    _check_certificate(config)
+    tls_context(config.listen)
     listening = _bind(config)
     address = _address(config, listening)
     with ExitStack() as stack:
@@ -100,7 +101,8 @@ def serve(
     gc.freeze()
     say()
     sockets = [] if listening is None else [listening]
-    return lifecycle.serve(app, service.lifecycle, sockets, kind, **options)
+    context = tls_context(service.config.listen)
+    return lifecycle.serve(app, service.lifecycle, sockets, kind, context, **options)
 
 
 def _bind(config: Config) -> socket.socket:
@@ -124,23 +126,6 @@ def _bind(config: Config) -> socket.socket:
         ) from None
     made.set_inheritable(True)
     return made
-
-
-def _check_certificate(config: Config) -> None:
-    import ssl
-
-    certificate, key = config.listen.certificate, config.listen.private_key
-    if certificate is None and key is None:
-        return
-    if certificate is None or key is None:
-        raise InvalidArgument("TLS needs both --certificate and --private-key")
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, "")
-    except (OSError, ValueError) as error:
-        raise InvalidArgument(
-            f"no TLS with {certificate} and {key}: {getattr(error, 'strerror', None) or error}",
-            hint="Both are PEM files; a key that needs a password is not taken",
-        ) from None
 
 
 def _address(config: Config, listening: socket.socket) -> str:

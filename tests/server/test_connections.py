@@ -1,0 +1,140 @@
+"""Connections are counted from their acceptance on, and idle ones do not shut others out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from pywasmtok.server.app import create_app
+from pywasmtok.server.auth.keys import make_key
+from pywasmtok.server.config import Bounds
+from pywasmtok.server.http import connections
+from pywasmtok.server.http.connections import Admission, Connections
+
+from .live import Connection, service_of, serving
+
+BODY = b'{"prompt":"Hello"}'
+# No test waits for these: connections are closed for the places, not for the time.
+PATIENT: dict[str, Any] = {"header_seconds": 300.0, "handshake_seconds": 300.0}
+
+
+@contextmanager
+def server(bounds: Bounds, **config: Any) -> Iterator[tuple[int, bytes]]:
+    """The port, and a good request."""
+    with service_of({"demo": "builtin:demo"}, bounds=bounds, **config) as service:
+        key, record = make_key(None)
+        service.store.put_key(record)
+        service.refresh()
+        head = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+        request = head % key.encode() + b"Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
+        with serving(create_app(service), service.config) as port:
+            yield port, request
+
+
+def asked(connection: Connection, request: bytes) -> int:
+    connection.send(request)
+    return connection.answer()[0]
+
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"POST /tok", b"POST /tokenize HTTP/1.1\r\nHost: a\r\n\r\n"]
+)
+def test_idle_connections_without_a_key_shut_out_neither_probes_nor_keys(begun: bytes) -> None:
+    with server(Bounds(connections=8, **PATIENT), identity=True) as (port, request):
+        with ExitStack() as stack:
+            first = stack.enter_context(Connection(port))
+            assert asked(first, request) == 200
+            idle = [stack.enter_context(Connection(port)) for _ in range(30)]
+            for one in idle:
+                one.send(begun)
+            assert asked(stack.enter_context(Connection(port)), HEALTH) == 200
+            assert asked(stack.enter_context(Connection(port)), request) == 200
+            # The oldest one has gone, and the one with a key has not.
+            assert idle[0].is_closed()
+            assert asked(first, request) == 200
+
+
+def test_the_last_places_are_for_probes() -> None:
+    with server(Bounds(connections=8, **PATIENT), identity=True) as (port, request):
+        with ExitStack() as stack:
+            known = [stack.enter_context(Connection(port)) for _ in range(7)]
+            assert [asked(one, request) for one in known] == [200] * 7
+            for _ in range(3):
+                with Connection(port) as late:
+                    assert asked(late, HEALTH) == 200
+                    # A probe does not keep the place.
+                    assert late.is_closed()
+            with Connection(port) as late:
+                assert asked(late, request) == 503
+            assert [asked(one, request) for one in known] == [200] * 7
+
+
+def test_an_address_has_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "is_loopback", lambda host: False)
+    with server(Bounds(connections_per_address=3, **PATIENT), identity=True) as (port, request):
+        with ExitStack() as stack:
+            idle = [stack.enter_context(Connection(port)) for _ in range(3)]
+            known = [stack.enter_context(Connection(port)) for _ in range(3)]
+            # Idle ones of the same address make room.
+            assert [asked(one, request) for one in known] == [200] * 3
+            assert all(one.is_closed() for one in idle)
+            with Connection(port) as late:
+                status, body = late.answer()
+                assert status == 429
+                assert b"too many connections from this address" in body
+
+
+class Fake:
+    def __init__(self) -> None:
+        self.is_aborted = False
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def admitted(counted: Connections, address: str | None, times: int) -> list[Admission]:
+    return [counted.admit(Fake(), address, lambda: False) for _ in range(times)]
+
+
+def test_whose_addresses_are_not_counted() -> None:
+    bounds = Bounds(connections_per_address=1)
+    counted = Connections(bounds, ["192.0.2.7", "198.51.100.0/24", "a proxy"])
+    for address in ("127.0.0.1", "::1", "192.0.2.7", "198.51.100.9", None):
+        assert admitted(counted, address, 3) == [Admission.GOOD] * 3
+    bounded = [Admission.GOOD, Admission.ADDRESS_FULL]
+    assert admitted(counted, "192.0.2.8", 2) == bounded
+    # A host has a network of IPv6 addresses.
+    assert admitted(counted, "2001:db8::1", 1) == [Admission.GOOD]
+    assert admitted(counted, "2001:db8::2", 1) == [Admission.ADDRESS_FULL]
+    assert admitted(counted, "2001:db8:0:1::2", 1) == [Admission.GOOD]
+    assert admitted(Connections(bounds, ["*"]), "192.0.2.8", 3) == [Admission.GOOD] * 3
+    off = Connections(Bounds(connections_per_address=0))
+    assert admitted(off, "192.0.2.8", 3) == [Admission.GOOD] * 3
+
+
+def test_what_is_gone_is_not_counted() -> None:
+    counted = Connections(Bounds(connections=1, connections_per_address=1))
+    one, transport = Fake(), Fake()
+    assert counted.admit(one, "192.0.2.8", lambda: False) is Admission.GOOD
+    counted.replace(one, transport, lambda: True)
+    counted.gone(one)
+    assert len(counted) == 1
+    counted.known(transport)
+    assert counted.admit(Fake(), "192.0.2.9", lambda: False) is Admission.FULL
+    counted.gone(transport)
+    counted.gone(transport)
+    assert len(counted) == 0
+    assert admitted(counted, "192.0.2.8", 1) == [Admission.GOOD]
+    # A handshake that was closed to make room, and ends at the same moment.
+    counted = Connections(Bounds(connections=1))
+    counted.admit(one, "192.0.2.8", lambda: True)
+    counted.admit(Fake(), "192.0.2.8", lambda: True)
+    assert one.is_aborted
+    counted.replace(one, transport, lambda: True)
+    assert transport.is_aborted
