@@ -40,11 +40,15 @@ def run(options: argparse.Namespace) -> int:
     from ..server.lifecycle import CUT_OFF
     from ..server.workers import supervisor
 
-    config = read_config(options.config, _flags(options))
-    if options.admin_key_file is not None and config.identity is None:
-        config = msgspec.structs.replace(config, identity=True)
+    def read() -> Config:
+        config = read_config(options.config, _flags(options))
+        if options.admin_key_file is not None and config.identity is None:
+            config = msgspec.structs.replace(config, identity=True)
+        return config
+
     ended = supervisor.run(
-        config,
+        read(),
+        read=read,
         admin_key_file=options.admin_key_file,
         say=_say_json if options.json else _say,
     )

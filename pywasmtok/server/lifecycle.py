@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
+    from .config import Config
     from .contract import ServiceLike
+    from .reload import OwnReload, Reloaded
     from .workers.heartbeats import Heartbeats
+    from .workers.reloads import WorkerReload
     from .workers.worker_kind import WorkerKind
 
 __all__ = ["CUT_OFF", "Lifecycle", "routes", "serve"]
@@ -70,6 +73,8 @@ class Lifecycle:
         """Called several times a second by the event loop of a worker."""
         self.heartbeats: Heartbeats | None = None
         """Of all workers; None: the server is one process."""
+        self.reload: Callable[[], Awaitable[Reloaded]] | None = None
+        """Reads the configuration again; None: it is not from a file."""
         self._entered = _Entered(self)
         self._ends: float | None = None
         self._waiting: set[asyncio.Future[None]] = set()
@@ -166,7 +171,9 @@ def serve(
     lifecycle: Lifecycle,
     sockets: list[socket.socket],
     kind: WorkerKind | None = None,
+    *,
     context: ssl.SSLContext | None = None,
+    reload: OwnReload | WorkerReload | None = None,
     **options: Any,
 ) -> int:
     """Runs uvicorn in this process until a signal ends it, and answers the exit code.
@@ -176,12 +183,19 @@ def serve(
     """
     import uvicorn
 
+    from .http.options import reconfigure
     from .http.tls import TlsListener
 
     class Server(uvicorn.Server):
         signals = 0
         code = 0
         drained: asyncio.Task[None] | None = None
+        tls: TlsListener | None = None
+
+        def reconfigure(self, config: Config, context: ssl.SSLContext | None) -> None:
+            reconfigure(self.config, config)
+            if self.tls is not None and context is not None:
+                self.tls.context = context
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             # A signal handler, which may run between any two instructions: it only counts.
@@ -195,17 +209,20 @@ def serve(
             collector.start()
             if kind is not None:
                 kind.start(asyncio.get_running_loop(), self.arrived)
-            listener = None
             if context is not None:
                 kind_of_http: Any = self.config.http_protocol_class
-                listener = TlsListener(context, kind_of_http.counted, sockets, self.protocol)
-                listener.start()
+                self.tls = TlsListener(context, kind_of_http.counted, sockets, self.protocol)
+                self.tls.start()
+            if reload is not None:
+                reload.start(self.reconfigure)
             try:
                 await super().main_loop()
             finally:
                 collector.stop()
-                if listener is not None:
-                    listener.stop()
+                if reload is not None:
+                    reload.stop()
+                if self.tls is not None:
+                    self.tls.stop()
                 if kind is not None:
                     kind.stop()
 

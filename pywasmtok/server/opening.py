@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .observe.metrics import ServerMetrics
     from .scheduling.executor import ThreadWork
 
-__all__ = ["DEMO", "check_workers", "memory_of", "open_service", "snapshots_of"]
+__all__ = ["DEMO", "check_workers", "memory_of", "open_service", "publish", "snapshots_of"]
 
 DEMO: Final = "builtin:demo"
 
@@ -79,7 +79,7 @@ def open_service(
         undo.pop_all()
     try:
         _show_numbers(metrics, pool, work)
-        _publish(service)
+        publish(service, service.config)
         service.start()
         service.lifecycle.now_ready()
     except BaseException:
@@ -145,11 +145,10 @@ def check_workers(config: Config) -> None:
         )
 
 
-def _publish(service: Service) -> None:
+def publish(service: Service, config: Config) -> None:
     """Without configuration and stored files, the server offers the tokenizer of the package."""
     from ..tenants.options import read_source
 
-    config = service.config
     if not config.tokenizers and config.storage.path == MEMORY:
         config = msgspec.structs.replace(config, tokenizers={"demo": DEMO})
     for name in config.tokenizers:

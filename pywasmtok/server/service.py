@@ -10,6 +10,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import msgspec
+
 from ..errors import InvalidArgument, LoadError, TokenizerError
 from ..loading.choice import choose_encoder
 from ..loading.factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
@@ -282,6 +284,13 @@ class Service:
 
     def default_limits(self) -> TenantLimits:
         return self._limits
+
+    def reconfigure(self, config: Config) -> None:
+        """From here on this one is used; only settings that need no restart differ."""
+        self._limits = changed(TenantLimits(), config.limits)
+        self.lifecycle.drain_seconds = config.listen.drain_seconds
+        # The store may have decided this one.
+        self.config = msgspec.structs.replace(config, identity=self.config.identity)
 
     def refresh(self) -> None:
         self._catalog.refresh()

@@ -133,6 +133,7 @@ class FakeWork:
 class FakeLifecycle:
     def __init__(self) -> None:
         self.draining = False
+        self.reload = None
         self._begun = asyncio.Event()
 
     def drain(self) -> None:

@@ -46,48 +46,54 @@ HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     "begun", [b"", b"POST /tok", b"POST /tokenize HTTP/1.1\r\nHost: a\r\n\r\n"]
 )
 def test_idle_connections_without_a_key_shut_out_neither_probes_nor_keys(begun: bytes) -> None:
-    with server(Bounds(connections=8, **PATIENT), identity=True) as (port, request):
-        with ExitStack() as stack:
-            first = stack.enter_context(Connection(port))
-            assert asked(first, request) == 200
-            idle = [stack.enter_context(Connection(port)) for _ in range(30)]
-            for one in idle:
-                one.send(begun)
-            assert asked(stack.enter_context(Connection(port)), HEALTH) == 200
-            assert asked(stack.enter_context(Connection(port)), request) == 200
-            # The oldest one has gone, and the one with a key has not.
-            assert idle[0].is_closed()
-            assert asked(first, request) == 200
+    with (
+        server(Bounds(connections=8, **PATIENT), identity=True) as (port, request),
+        ExitStack() as stack,
+    ):
+        first = stack.enter_context(Connection(port))
+        assert asked(first, request) == 200
+        idle = [stack.enter_context(Connection(port)) for _ in range(30)]
+        for one in idle:
+            one.send(begun)
+        assert asked(stack.enter_context(Connection(port)), HEALTH) == 200
+        assert asked(stack.enter_context(Connection(port)), request) == 200
+        # The oldest one has gone, and the one with a key has not.
+        assert idle[0].is_closed()
+        assert asked(first, request) == 200
 
 
 def test_the_last_places_are_for_probes() -> None:
-    with server(Bounds(connections=8, **PATIENT), identity=True) as (port, request):
-        with ExitStack() as stack:
-            known = [stack.enter_context(Connection(port)) for _ in range(7)]
-            assert [asked(one, request) for one in known] == [200] * 7
-            for _ in range(3):
-                with Connection(port) as late:
-                    assert asked(late, HEALTH) == 200
-                    # A probe does not keep the place.
-                    assert late.is_closed()
+    with (
+        server(Bounds(connections=8, **PATIENT), identity=True) as (port, request),
+        ExitStack() as stack,
+    ):
+        known = [stack.enter_context(Connection(port)) for _ in range(7)]
+        assert [asked(one, request) for one in known] == [200] * 7
+        for _ in range(3):
             with Connection(port) as late:
-                assert asked(late, request) == 503
-            assert [asked(one, request) for one in known] == [200] * 7
+                assert asked(late, HEALTH) == 200
+                # A probe does not keep the place.
+                assert late.is_closed()
+        with Connection(port) as late:
+            assert asked(late, request) == 503
+        assert [asked(one, request) for one in known] == [200] * 7
 
 
 def test_an_address_has_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "is_loopback", lambda host: False)
-    with server(Bounds(connections_per_address=3, **PATIENT), identity=True) as (port, request):
-        with ExitStack() as stack:
-            idle = [stack.enter_context(Connection(port)) for _ in range(3)]
-            known = [stack.enter_context(Connection(port)) for _ in range(3)]
-            # Idle ones of the same address make room.
-            assert [asked(one, request) for one in known] == [200] * 3
-            assert all(one.is_closed() for one in idle)
-            with Connection(port) as late:
-                status, body = late.answer()
-                assert status == 429
-                assert b"too many connections from this address" in body
+    with (
+        server(Bounds(connections_per_address=3, **PATIENT), identity=True) as (port, request),
+        ExitStack() as stack,
+    ):
+        idle = [stack.enter_context(Connection(port)) for _ in range(3)]
+        known = [stack.enter_context(Connection(port)) for _ in range(3)]
+        # Idle ones of the same address make room.
+        assert [asked(one, request) for one in known] == [200] * 3
+        assert all(one.is_closed() for one in idle)
+        with Connection(port) as late:
+            status, body = late.answer()
+            assert status == 429
+            assert b"too many connections from this address" in body
 
 
 class Fake:

@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import socket
 import ssl
-import subprocess
 from pathlib import Path
 
 import httpx
@@ -18,6 +17,7 @@ from pywasmtok.client.errors import ConnectionFailed
 from pywasmtok.server.config import Config, Listen
 from pywasmtok.server.workers.supervisor import run
 
+from .certificates import make_certificate
 from .serving import served
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -27,12 +27,7 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("tls")
     made, key = folder / "certificate.pem", folder / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
-    files = ["-out", str(made), "-keyout", str(key)]
-    done = subprocess.run([*command, *names, *files], capture_output=True, timeout=120, check=False)
-    if done.returncode:
-        pytest.skip("this openssl makes no such certificate")
+    make_certificate(made, key)
     return made, key
 
 

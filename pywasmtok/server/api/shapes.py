@@ -412,6 +412,13 @@ class Tenants(_Answer):
     tenants: list[TenantInfo]
 
 
+class Reloaded(_Answer):
+    changed: list[str]
+    """Settings of the configuration that are used from now on."""
+    restart: list[str]
+    """Settings that differ, too, and are used after a restart only."""
+
+
 class NewKey(_Request):
     keep_old_seconds: float | None = None
     """How long the tenant's other keys stay good, which is how keys are rotated. None: for ever."""

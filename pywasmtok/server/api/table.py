@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from ..requests.endpoint import Endpoint
-from . import chats, tenants, texts, tokenizers
+from . import chats, reload, tenants, texts, tokenizers
 from .answers import json_response
 from .openapi import document
 from .streams.desk import Desk
@@ -36,6 +36,7 @@ def operations(desk: Desk) -> list[Operation]:
         Events(desk).operation(),
         *tokenizers.operations,
         *tenants.operations,
+        *reload.operations,
     ]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..workers.worker_kind import WorkerKind
     from .protocol import BoundedHttp
 
-__all__ = ["protocol", "sockets", "uvicorn_options"]
+__all__ = ["protocol", "reconfigure", "sockets", "uvicorn_options"]
 
 
 def protocol(counted: Connections, kind: WorkerKind | None = None) -> type[BoundedHttp]:
@@ -26,12 +26,28 @@ def protocol(counted: Connections, kind: WorkerKind | None = None) -> type[Bound
 
 
 def sockets(config: Config, counted: Connections) -> type[PatientSockets]:
-    bounds = {
-        "counted": counted,
+    return type("PatientSockets", (PatientSockets,), {"counted": counted, **_of_sockets(config)})
+
+
+def _of_sockets(config: Config) -> dict[str, Any]:
+    return {
         "write_seconds": config.bounds.header_seconds,
         "frames_per_second": config.streams.messages_per_second,
     }
-    return type("PatientSockets", (PatientSockets,), bounds)
+
+
+def reconfigure(options: Any, config: Config) -> None:
+    """`options`: the `uvicorn.Config` of a running server. Open connections change, too."""
+    http, ws = options.http_protocol_class, options.ws_protocol_class
+    http.bounds = http.counted.bounds = config.bounds
+    for name, value in _of_sockets(config).items():
+        setattr(ws, name, value)
+    options.ws_max_size = _most_of_message(config)
+
+
+def _most_of_message(config: Config) -> int:
+    # Somewhat more than a message may have: up to here the refusal says why.
+    return 2 * config.streams.message_bytes
 
 
 def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str, Any]:
@@ -41,8 +57,7 @@ def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str,
     return {
         "http": protocol(counted, kind),
         "ws": sockets(config, counted),
-        # Somewhat more than a message may have: up to here the refusal says why.
-        "ws_max_size": 2 * config.streams.message_bytes,
+        "ws_max_size": _most_of_message(config),
         "ws_max_queue": 8,
         # A frame of a few bytes could unpack to many; what is sent is short anyway.
         "ws_per_message_deflate": False,

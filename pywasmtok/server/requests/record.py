@@ -84,7 +84,7 @@ def route_class(pattern: str) -> str:
     if last in _LAST_WORDS:
         return last
     area = pattern.split("/")[3]
-    if area == "tenants":
+    if area in ("tenants", "reload"):
         return "admin"
     if "/chat/" in pattern:
         return "chat"

@@ -26,12 +26,15 @@ from ..auth.keys import is_key, make_key, record_of
 from ..config import Config
 from ..http.tls import tls_context
 from ..opening import check_workers, open_service
+from ..reload import HANGUP, OwnReload, ProcessReload
 from .handover_socket import linked
 from .heartbeats import SILENT, Heartbeats, Silence, cause_of
+from .reloads import Reloads, WorkerReload
 from .worker_kind import LONG_STEPS_BACK, WorkerKind
 
 if TYPE_CHECKING:
     import socket
+    from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnContext, SpawnProcess
 
     from ..contract import Store
@@ -60,21 +63,34 @@ def run(
     *,
     admin_key_file: str | None = None,
     say: Callable[[str, Config], None] = lambda address, config: None,
+    read: Callable[[], Config] | None = None,
 ) -> int:
-    """Serves until a signal ends it; the exit code."""
+    """Serves until a signal ends it; the exit code. `read`: reads the configuration again."""
+    read = read or (lambda: config)
     check_workers(config)
     tls_context(config.listen)
     listening = _bind(config)
     address = _address(config, listening)
     with ExitStack() as stack:
         stack.callback(listening.close)
+        if HANGUP is not None and threading.current_thread() is threading.main_thread():
+            # Until the server can read its configuration again, it has just read it.
+            stack.callback(signal.signal, HANGUP, signal.signal(HANGUP, signal.SIG_IGN))
         if config.listen.workers + config.listen.long_workers > 1:
-            return _run_workers(config, listening, admin_key_file, lambda: say(address, config))
+            shown = partial(say, address, config)
+            return _run_workers(_Said(config, read, admin_key_file), listening, shown)
         service = open_service(config)
         stack.callback(service.close)
         if admin_key_file is not None:
             give_admin_key(service.store, Path(admin_key_file))
-        return serve(service, listening, lambda: say(address, service.config))
+        reload = OwnReload(config, read, _process_reload(service, admin_key_file))
+        return serve(service, listening, lambda: say(address, service.config), reload=reload)
+
+
+def _process_reload(service: Service, admin_key_file: str | None) -> ProcessReload:
+    if admin_key_file is None:
+        return ProcessReload(service)
+    return ProcessReload(service, partial(give_admin_key, service.store, Path(admin_key_file)))
 
 
 def serve(
@@ -82,6 +98,7 @@ def serve(
     listening: socket.socket | None,
     say: Callable[[], None] = lambda: None,
     kind: WorkerKind | None = None,
+    reload: OwnReload | WorkerReload | None = None,
 ) -> int:
     """One process, until a signal ends it; the exit code. `listening`: None: connections come from
     other processes."""
@@ -102,7 +119,11 @@ def serve(
     say()
     sockets = [] if listening is None else [listening]
     context = tls_context(service.config.listen)
-    return lifecycle.serve(app, service.lifecycle, sockets, kind, context, **options)
+    if reload is not None:
+        service.lifecycle.reload = reload.reload
+    return lifecycle.serve(
+        app, service.lifecycle, sockets, kind, context=context, reload=reload, **options
+    )
 
 
 def _bind(config: Config) -> socket.socket:
@@ -186,18 +207,26 @@ def _write_new_key(path: Path) -> str:
 # Several processes.
 
 
-def _run_workers(
-    config: Config, listening: socket.socket, admin_key_file: str | None, say: Callable[[], None]
-) -> int:
+class _Said(NamedTuple):
+    """What the operator says."""
+
+    config: Config
+    read: Callable[[], Config]
+    """Reads the configuration again."""
+    admin_key_file: str | None
+
+
+def _run_workers(said: _Said, listening: socket.socket, say: Callable[[], None]) -> int:
     """Workers are spawned and not forked: a fork of a process that has compiled cannot compile.
     What they share is the address, the store and, through the snapshots, the memory of tables."""
     import multiprocessing
 
     # Reads and compiles once what all of them map.
-    service = open_service(msgspec.structs.replace(config, logs=_without_log(config)))
+    config = msgspec.structs.replace(said.config, logs=_without_log(said.config))
+    service = open_service(config)
     try:
-        if admin_key_file is not None:
-            give_admin_key(service.store, Path(admin_key_file))
+        if said.admin_key_file is not None:
+            give_admin_key(service.store, Path(said.admin_key_file))
     finally:
         service.close()
     with ExitStack() as stack:
@@ -207,7 +236,7 @@ def _run_workers(
         except OSError as error:
             log.warning("no folder for numbers, so each worker has its own only: %s", error)
         context = multiprocessing.get_context("spawn")
-        return _Supervisor(context, config, listening, siblings, say).run()
+        return _Supervisor(context, said, listening, siblings, say).run()
 
 
 def _without_log(config: Config) -> Any:
@@ -224,6 +253,7 @@ class _Shared(NamedTuple):
     heartbeats: Heartbeats
     board: Board | None
     """Of what tenants hold of their limits; None: each worker counts its own."""
+    admin_key_file: str | None
 
 
 class _Slot:
@@ -233,6 +263,7 @@ class _Slot:
         self.number = number
         self.long = long
         self.process: SpawnProcess | None = None
+        self.connection: Connection[Any, Any] | None = None
         self.began = 0.0
         self.silence = Silence()
         self.killed = False
@@ -247,19 +278,20 @@ class _Supervisor:
     def __init__(
         self,
         context: SpawnContext,
-        config: Config,
+        said: _Said,
         listening: socket.socket,
         siblings: str | None,
         say: Callable[[], None],
     ) -> None:
         self._context = context
-        self._config = config
+        self._admin_key_file = said.admin_key_file
         self._listening = listening
         self._siblings = siblings
         self._say = say
-        listen = config.listen
+        listen = said.config.listen
         kinds = [False] * listen.workers + [True] * listen.long_workers
         self._slots = [_Slot(number, long) for number, long in enumerate(kinds)]
+        self._reloads = Reloads(said.read, said.config, self._slots)
         self._heartbeats = Heartbeats(context, len(kinds))
         self._board = None
         if siblings is not None and os.name == "posix":
@@ -277,6 +309,9 @@ class _Supervisor:
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         for number in before:
             signal.signal(number, self._signal)
+        if HANGUP is not None:
+            signal.signal(HANGUP, self._hang_up)
+        self._reloads.start()
         try:
             for slot in self._slots:
                 self._spawn(slot)
@@ -294,6 +329,9 @@ class _Supervisor:
             for number, handler in before.items():
                 signal.signal(number, handler)
         return max(codes, default=0)
+
+    def _hang_up(self, *_: object) -> None:
+        self._reloads.asked = True
 
     def _signal(self, *_: object) -> None:
         # A signal handler, which may run between any two instructions: it does only what cannot
@@ -317,14 +355,15 @@ class _Supervisor:
             slot.process = None
         try:
             self._spawn(slot)
-        except OSError as error:
-            # Such as without descriptors or memory: the other workers serve meanwhile.
+        except (OSError, TokenizerError) as error:
+            # Such as without descriptors or memory, or while the files of a certificate are
+            # damaged: the other workers serve meanwhile.
             if not self._failing:
                 log.error("no process for a worker: %s; the server tries again", error)
             self._failing = True
 
     def _listen(self, slot: _Slot, worker: SpawnProcess) -> None:
-        bound = self._config.listen.heartbeat_seconds
+        bound = self._reloads.config.listen.heartbeat_seconds
         last = self._heartbeats.last(slot.number)
         slot.silence.look(last)
         if slot.killed or not bound or slot.silence.seconds < (bound if last else _START_SECONDS):
@@ -335,13 +374,24 @@ class _Supervisor:
         worker.kill()
 
     def _spawn(self, slot: _Slot) -> None:
-        config = msgspec.to_builtins(self._config)
+        tls_context(self._reloads.config.listen)
+        config = msgspec.to_builtins(self._reloads.config)
         listening = None if slot.long else self._listening
-        shared = _Shared(self._siblings, self._ends[slot.long], self._heartbeats, self._board)
-        worker = self._context.Process(
-            target=_worker, args=(config, listening, slot.number, shared)
+        shared = _Shared(
+            self._siblings,
+            self._ends[slot.long],
+            self._heartbeats,
+            self._board,
+            self._admin_key_file,
         )
-        worker.start()
+        mine, its = self._context.Pipe()
+        # Closed here once the worker has it, so that each end notices the end of the other.
+        with its:
+            worker = self._context.Process(
+                target=_worker, args=(config, listening, slot.number, shared, its)
+            )
+            worker.start()
+        slot.connection = mine
         slot.process, slot.began, slot.killed = worker, time.monotonic(), False
         slot.silence = Silence()
         self._failing = False
@@ -349,7 +399,7 @@ class _Supervisor:
     def _end(self, workers: list[SpawnProcess]) -> list[int]:
         for worker in workers:
             worker.terminate()
-        most = self._config.listen.drain_seconds + _END_SECONDS
+        most = self._reloads.config.listen.drain_seconds + _END_SECONDS
         for worker in workers:
             worker.join(0 if self._signals > 1 else most)
             if worker.is_alive():
@@ -374,8 +424,12 @@ def _worker(
     listening: socket.socket | None,
     number: int,
     shared: _Shared,
+    to_supervisor: Connection[Any, Any],
 ) -> None:
     """`listening`: None: this one takes what is long."""
+    if HANGUP is not None:
+        # The supervisor reads the configuration.
+        signal.signal(HANGUP, signal.SIG_IGN)
     ends, heartbeats = shared.ends, shared.heartbeats
     # Ctrl-C goes to all processes of a group; here the supervisor says when to end, or its end.
     if hasattr(os, "setpgrp"):
@@ -396,7 +450,8 @@ def _worker(
     service.lifecycle.heartbeats = service.metrics.heartbeats = heartbeats
     service.lifecycle.beat = partial(heartbeats.beat, number)
     try:
-        code = serve(service, listening, kind=kind)
+        reload = WorkerReload(to_supervisor, _process_reload(service, shared.admin_key_file))
+        code = serve(service, listening, kind=kind, reload=reload)
     finally:
         service.close()
     sys.exit(code)
