@@ -163,11 +163,15 @@ def publish(service: Service, config: Config) -> None:
 
 def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) -> None:
     """Gauges of what each worker has for itself: those of several workers are summed."""
+    from .._host.linux.private_memory import anonymous_bytes
+
     gauges: dict[str, tuple[str, Callable[[], float]]] = {
         "queued": ("Calls that wait for their turn", lambda: work.numbers().queued),
         "running": ("Calls into sandboxes now", lambda: work.numbers().running),
         "instances": ("Instances of sandboxes", lambda: pool.usage()[0]),
         "memory_bytes": ("Memory of instances that is not shared", lambda: pool.usage()[1]),
+        "anonymous_bytes": ("Memory of the process in no file", lambda: anonymous_bytes() or 0),
+        "reserved_bytes": ("Memory reserved for files being read", lambda: pool.loads.reserved),
     }
     for name, (about, value) in gauges.items():
         metrics.gauge(name, about, value)
