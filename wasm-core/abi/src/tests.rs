@@ -1,5 +1,5 @@
 //! The exported functions, called as a host calls them. Addresses are half addresses here, so
-//! results are looked at in the session's body; tests/test_abi.py reads them through the memory.
+//! results are looked at in the session's body; tests/engine/test_abi.py reads them through the memory.
 
 use crate::body::Body;
 use crate::constants::*;

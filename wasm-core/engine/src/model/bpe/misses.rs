@@ -13,11 +13,9 @@ use crate::model::bpe::merge::interleaved::{merge, LongGroup, ShortGroup, PIECES
 use crate::model::bpe::merge::merger::fits_short;
 use crate::simd::lane16::Wide;
 
-/// How the ids of a piece are come by.
+/// How the ids of a piece are come by, if they are not among the answers.
 #[derive(Debug, Clone, Copy, Default)]
 enum Way {
-    /// They are here: up to three, and how many.
-    Here(Wide),
     /// They are kept, from the one place to the other.
     Kept(usize, usize),
     /// They are merged, under this number.
@@ -36,6 +34,11 @@ pub struct Missed {
     /// What the cache knows of long pieces.
     kept: Vec<u32>,
     ways: [Way; PIECES],
+    /// Up to three ids of a piece, and how many: none where its way says more.
+    answers: [Wide; PIECES],
+    /// The pieces that are merged, by their number among the misses, and their number in the group.
+    merging: [(u32, u32); PIECES],
+    merged: usize,
     /// The pieces that may be tokens, by their number among the misses.
     open: [u32; PIECES],
     opened: usize,
@@ -53,6 +56,9 @@ impl Default for Missed {
             long: LongGroup::default(),
             kept: Vec::new(),
             ways: [Way::default(); PIECES],
+            answers: [Wide::default(); PIECES],
+            merging: [(0, 0); PIECES],
+            merged: 0,
             open: [0; PIECES],
             opened: 0,
             far: [(0, 0); PIECES],
@@ -76,9 +82,8 @@ impl Missed {
         text: &[u8],
         misses: &[Miss],
     ) {
-        for way in self.ways.iter_mut().take(misses.len()) {
-            *way = Way::Alone;
-        }
+        self.ways = [Way::Alone; PIECES];
+        self.answers = [Wide::default(); PIECES];
         let serves = units.are_packed && fits_short(&bpe.pairs);
         let Some(pairs) = bpe.pairs.packed().filter(|_| serves) else { return };
         self.look_again(cache, batch, text, misses);
@@ -87,6 +92,7 @@ impl Missed {
         self.group.clear();
         self.choose(bpe, units, cache, batch, text, misses);
         merge(&mut self.group, &mut self.long, pairs);
+        self.finish(cache, batch, misses);
     }
 
     /// Asks the cache for the short pieces again; those that it has not got may be tokens. Touches
@@ -94,7 +100,7 @@ impl Missed {
     #[inline(never)]
     fn look_again(&mut self, cache: &mut PieceCache, batch: &Batch, text: &[u8], misses: &[Miss]) {
         let (mut opened, mut gone_far, mut touched) = (0, 0, 0);
-        for ((way, miss), place) in self.ways.iter_mut().zip(misses).zip(0..) {
+        for ((known, miss), place) in self.answers.iter_mut().zip(misses).zip(0..) {
             let key = batch.key(miss.at());
             if key.token().is_some() {
                 continue;
@@ -105,7 +111,7 @@ impl Missed {
                 }
                 match cache.second_look(key) {
                     Some(answer) if answer.last_lane() > 0 => {
-                        *way = Way::Here(answer);
+                        *known = answer;
                         continue;
                     }
                     // It has more ids than fit there.
@@ -189,18 +195,37 @@ impl Missed {
         text: &[u8],
         misses: &[Miss],
     ) {
+        self.merged = 0;
         for &place in self.open.get(..self.opened).unwrap_or_default() {
             let Some(miss) = misses.get(place as usize) else { continue };
             let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
-            let way = match bpe.whole(key, text.get(start..end).unwrap_or_default()) {
+            match bpe.whole(key, text.get(start..end).unwrap_or_default()) {
                 Some(id) => {
                     let answer = Wide::load_lanes(&[id, 0, 0, 1]);
+                    self.answers[place as usize & (PIECES - 1)] = answer;
                     cache.insert_answer(key, answer);
-                    Way::Here(answer)
                 }
-                None => Way::Merged(self.group.push(units, key)),
-            };
-            self.ways[place as usize & (PIECES - 1)] = way;
+                None => {
+                    let number = self.group.push(units, key) as u32;
+                    self.merging[self.merged & (PIECES - 1)] = (place, number);
+                    self.merged += 1;
+                }
+            }
+        }
+    }
+
+    /// Looks at what came of the pieces that were merged.
+    #[inline(never)]
+    fn finish(&mut self, cache: &mut PieceCache, batch: &Batch, misses: &[Miss]) {
+        for &(place, number) in self.merging.get(..self.merged).unwrap_or_default() {
+            let Some(miss) = misses.get(place as usize) else { continue };
+            let answer = self.group.answer_of(number as usize);
+            if answer.last_lane() > 0 {
+                self.answers[place as usize & (PIECES - 1)] = answer;
+                cache.insert_answer(batch.key(miss.at()), answer);
+            } else {
+                self.ways[place as usize & (PIECES - 1)] = Way::Merged(number as usize);
+            }
         }
     }
 
@@ -215,11 +240,13 @@ impl Missed {
         out: &mut Vec<u32>,
     ) -> bool {
         let before = out.len();
+        let answer = self.answers.get(place).copied().unwrap_or_default();
+        if answer.last_lane() > 0 {
+            out.extend_from_slice(&answer.lanes());
+            out.truncate(before + answer.last_lane() as usize);
+            return true;
+        }
         match self.ways.get(place).copied().unwrap_or_default() {
-            Way::Here(answer) => {
-                out.extend_from_slice(&answer.lanes());
-                out.truncate(before + answer.last_lane() as usize);
-            }
             Way::Kept(from, to) => {
                 out.extend_from_slice(self.kept.get(from..to).unwrap_or_default());
             }

@@ -17,8 +17,9 @@ const UNROLLED: usize = 8;
 /// No batch has more, and it is a power of two.
 const IDS: usize = 4 * SIZE;
 
-/// So many ids are copied without a call.
+/// So many ids are copied without a call, and so many of them in a round.
 const FEW: usize = 64;
+const IDS_TOGETHER: usize = 16;
 
 /// What [`Batch::push_window`] looks at: a window, and what follows the last start in it.
 pub const VIEW: usize = WINDOW + REACH;
@@ -34,7 +35,7 @@ pub struct Batch {
     /// The ids of the pieces that the cache knows, one behind the other. A store of fixed width is
     /// one instruction, while growing a `Vec` by one to three ids each time is a call. A store
     /// writes four lanes, of which at most three are ids; there is room for it behind any place.
-    ids: [u32; IDS + 4],
+    ids: [u32; IDS + IDS_TOGETHER],
     filled: usize,
     /// Where the others are.
     misses: [Miss; SIZE],
@@ -50,7 +51,7 @@ impl Default for Batch {
             places: [0; SIZE],
             ends: [0; SIZE],
             queued: 0,
-            ids: [0; IDS + 4],
+            ids: [0; IDS + IDS_TOGETHER],
             filled: 0,
             misses: [Miss::default(); SIZE],
             missed: 0,
@@ -217,15 +218,15 @@ impl Batch {
             out.extend_from_slice(self.ids.get(from..to).unwrap_or_default());
             return;
         }
-        // Whole fours, and then without those that are too many: up to three stores that depend on
-        // how many there are cost more than one that does not.
+        // Whole blocks, and then without those that are too many: stores that depend on how many
+        // there are cost more than some that do not.
         let end = out.len() + to.saturating_sub(from);
         let mut at = from;
         while at < to {
             let Some((_, behind)) = self.ids.split_at_checked(at) else { break };
-            let Some(four) = behind.first_chunk::<4>() else { break };
-            out.extend_from_slice(four);
-            at += 4;
+            let Some(block) = behind.first_chunk::<IDS_TOGETHER>() else { break };
+            out.extend_from_slice(block);
+            at += IDS_TOGETHER;
         }
         out.truncate(end);
     }

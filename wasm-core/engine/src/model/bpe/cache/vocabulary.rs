@@ -10,11 +10,48 @@ use crate::simd::lane16::Wide;
 
 const ID_BITS: u32 = 20;
 const ID_MASK: u32 = (1 << ID_BITS) - 1;
-const EMPTY: u32 = u32::MAX;
+/// In the first slot of a bucket: other pieces of this bucket are in the next one.
+const GOES_ON: u32 = 1 << 31;
+const EMPTY: u32 = !GOES_ON;
+const TOGETHER: usize = 4;
+
+/// Slots that are looked at together, without branches. No two of them have the same bits of a hash.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(16))]
+struct Bucket([u32; TOGETHER]);
+
+impl Bucket {
+    /// The id beside these bits of a hash, or a larger number.
+    #[inline(always)]
+    fn candidate(self, mark: u32) -> u32 {
+        let Self([a, b, c, d]) = self;
+        let first = ((a ^ mark) & !GOES_ON).min(b ^ mark);
+        first.min((c ^ mark).min(d ^ mark))
+    }
+
+    #[inline(always)]
+    fn goes_on(self) -> bool {
+        self.0[0] & GOES_ON != 0
+    }
+
+    /// Puts an id here, if there is room for it; else it belongs into the next bucket.
+    fn put(&mut self, mark: u32, id: u32) -> bool {
+        let is_taken = self.candidate(mark) < ID_MASK;
+        let Self(slots) = self;
+        match slots.iter_mut().find(|slot| **slot | GOES_ON == u32::MAX).filter(|_| !is_taken) {
+            Some(slot) => *slot = mark | id | *slot & GOES_ON,
+            None => {
+                slots[0] |= GOES_ON;
+                return false;
+            }
+        }
+        true
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct Known {
-    slots: Vec<u32>,
+    buckets: Vec<Bucket>,
     shift: u32,
     /// By id.
     keys: Vec<Key>,
@@ -24,8 +61,9 @@ impl Known {
     /// Of pieces and the ids that encoding gives. What does not fit is left out.
     pub fn new(pieces: &[(Key, u32)]) -> Self {
         let bits = (pieces.len() * 2).next_power_of_two().trailing_zeros().max(6);
-        let mut known =
-            Self { slots: vec![EMPTY; 1 << bits], shift: u64::BITS - bits, keys: Vec::new() };
+        let bits = bits - TOGETHER.trailing_zeros();
+        let buckets = vec![Bucket([EMPTY; TOGETHER]); 1 << bits];
+        let mut known = Self { buckets, shift: u64::BITS - bits, keys: Vec::new() };
         // A table by id is as long as the list of pieces, not as a giant id.
         let bound = (pieces.len() * 2 + (1 << 16)).min(ID_MASK as usize);
         for &(key, id) in pieces.iter().filter(|(_, id)| (*id as usize) < bound) {
@@ -46,11 +84,8 @@ impl Known {
         }
         let hash = key.hash();
         let mut at = self.home(hash);
-        while self.slots.get(at).is_some_and(|&slot| slot != EMPTY) {
+        while self.buckets.get_mut(at).is_some_and(|bucket| !bucket.put(mark(hash), id)) {
             at = self.next(at);
-        }
-        if let Some(slot) = self.slots.get_mut(at) {
-            *slot = mark(hash) | id;
         }
     }
 
@@ -62,10 +97,13 @@ impl Known {
         }
         let hash = key.hash();
         let (mark, mut at) = (mark(hash), self.home(hash));
-        while let Some(&slot) = self.slots.get(at).filter(|slot| **slot != EMPTY) {
-            let id = slot & ID_MASK;
-            if slot & !ID_MASK == mark && self.keys.get(id as usize) == Some(&key) {
+        while let Some(bucket) = self.buckets.get(at) {
+            let id = bucket.candidate(mark);
+            if id < ID_MASK && self.keys.get(id as usize) == Some(&key) {
                 return Some(id);
+            }
+            if !bucket.goes_on() {
+                break;
             }
             at = self.next(at);
         }
@@ -75,14 +113,16 @@ impl Known {
     /// Some bits of what [`Self::id`] looks at first: reading them brings it into a near cache.
     #[inline(always)]
     pub fn touch_slot(&self, key: Key) -> u32 {
-        self.slots.get(self.home(key.hash())).copied().unwrap_or_default()
+        self.buckets.get(self.home(key.hash())).map_or(0, |Bucket([first, ..])| *first)
     }
 
     /// And of what it looks at then.
     #[inline(always)]
     pub fn touch_key(&self, key: Key) -> Wide {
-        let slot = self.touch_slot(key);
-        let id = if slot & !ID_MASK == mark(key.hash()) { slot & ID_MASK } else { 0 };
+        let hash = key.hash();
+        let bucket = self.buckets.get(self.home(hash)).copied();
+        let id = bucket.map_or(0, |bucket| bucket.candidate(mark(hash)));
+        let id = if id < ID_MASK { id } else { 0 };
         self.keys.get(id as usize).copied().unwrap_or_default().bits()
     }
 
@@ -93,14 +133,14 @@ impl Known {
 
     #[inline]
     fn next(&self, at: usize) -> usize {
-        (at + 1) & self.slots.len().wrapping_sub(1)
+        (at + 1) & self.buckets.len().wrapping_sub(1)
     }
 }
 
 /// Bits of the hash that the place says nothing about.
 #[inline]
 fn mark(hash: u64) -> u32 {
-    (hash >> 8) as u32 & !ID_MASK
+    (hash >> 8) as u32 & !ID_MASK & !GOES_ON
 }
 
 #[cfg(test)]

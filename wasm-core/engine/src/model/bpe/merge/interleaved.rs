@@ -9,11 +9,12 @@ use super::byte_units::ByteUnits;
 use super::merger::{in_order, lane_of, rank_of};
 use super::pairs::{Asked, Packed, NONE};
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
-use crate::simd::lane16::lowest;
+use crate::simd::lane16::{lowest, Wide};
 
 /// How many pieces are merged together.
 pub const PIECES: usize = 64;
 const PIECE_MASK: usize = PIECES - 1;
+const PLACES: usize = 256;
 
 /// One number for each symbol of a piece, and at least one more: an id that nothing merges with.
 #[derive(Debug, Clone, Copy)]
@@ -66,8 +67,8 @@ pub struct Group<const SYMBOLS: usize> {
     /// Bit n: symbol n is left. The bit behind the last one is always set.
     left: [u32; PIECES],
     keys: [Key; PIECES],
-    /// A bit for the hash of each key that is here.
-    seen: u64,
+    /// Where a key may be, by bits of its hash.
+    places: [u8; PLACES],
     wishes: [Wish; PIECES],
     count: usize,
     /// Never read; without it the touching would be optimised away.
@@ -86,7 +87,7 @@ impl<const SYMBOLS: usize> Default for Group<SYMBOLS> {
             ids: [Row([NONE; SYMBOLS]); PIECES],
             left: [0; PIECES],
             keys: [Key::default(); PIECES],
-            seen: 0,
+            places: [0; PLACES],
             wishes: [Wish::NONE; PIECES],
             count: 0,
             touched: 0,
@@ -100,7 +101,7 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
     pub const LONGEST: usize = if SYMBOLS < 32 { SYMBOLS - 1 } else { 30 };
 
     pub fn clear(&mut self) {
-        (self.count, self.seen) = (0, 0);
+        self.count = 0;
     }
 
     /// Adds a piece, unless it is here; answers its number. There is room for [`PIECES`], none of
@@ -108,14 +109,12 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
     #[inline(always)]
     pub fn push(&mut self, units: &ByteUnits, key: Key) -> usize {
         // A new word often comes several times in a row.
-        let bit = 1 << (key.hash() >> 58);
-        if self.seen & bit != 0 {
-            let here = self.keys.iter().take(self.count).position(|known| *known == key);
-            if let Some(piece) = here {
-                return piece;
-            }
+        let place = (key.hash() >> 8) as usize & (PLACES - 1);
+        let known = usize::from(self.places[place]) & PIECE_MASK;
+        if known < self.count && self.keys[known] == key {
+            return known;
         }
-        self.seen |= bit;
+        self.places[place] = self.count as u8;
         self.keys[self.count & PIECE_MASK] = key;
         let (mut low, mut high) = key.bits().words();
         let take = || {
@@ -257,6 +256,18 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
             each(ids[at], at);
             left &= left - 1;
         }
+    }
+
+    /// Up to three ids of a piece and how many they are: none if they are more.
+    #[inline(always)]
+    pub fn answer_of(&self, piece: usize) -> Wide {
+        let (ids, first) = (&self.ids[piece & PIECE_MASK].0, self.left[piece & PIECE_MASK]);
+        let second = first & first.wrapping_sub(1);
+        let third = second & second.wrapping_sub(1);
+        let id = |left: u32| ids[left.trailing_zeros() as usize & Self::MASK];
+        let count = first.count_ones() - 1;
+        let count = if count > 3 { 0 } else { count };
+        Wide::load_lanes(&[id(first), id(second), id(third), count])
     }
 
     /// Calls `each` for the ids of a piece.

@@ -1,8 +1,8 @@
 //! The merges as a table: two neighbours in, the rank of their merge out.
 //!
 //! A lookup that misses is the commonest operation of the whole engine after a cache miss, so a
-//! slot is one u64 that holds both ids and the rank, and most misses end at the first empty slot.
-//! Ids of 20 bits and ranks of 24 fit every vocabulary seen (gemma3 needs 18 bits and a bit more);
+//! slot is one u64 that holds both ids and the rank, and most misses end at the first two slots.
+//! Ids of 20 bits and ranks of 23 fit every vocabulary seen (gemma3 needs 18 bits and a bit more);
 //! larger ones get slots twice as wide. In front stands a filter of two bits a pair, small enough
 //! for a near cache: most pairs of neighbours do not merge, and it says so of nearly all of them.
 //!
@@ -18,8 +18,13 @@ pub const NONE: u32 = u32::MAX;
 const ID_BITS: u32 = 20;
 /// Ids of packed slots are below: so a pair with [`NONE`] is no pair of a slot, and not "empty".
 pub const PACKED_IDS: u32 = (1 << ID_BITS) - (1 << 12);
-const RANK_BITS: u32 = 64 - 2 * ID_BITS;
-const EMPTY: u64 = u64::MAX;
+const LOW_BITS: u32 = 64 - 2 * ID_BITS;
+const RANK_BITS: u32 = LOW_BITS - 1;
+const RANK: u64 = (1 << RANK_BITS) - 1;
+/// In the first slot of a bucket: other pairs of this bucket are in the next one.
+const GOES_ON: u64 = 1 << RANK_BITS;
+const EMPTY: u64 = !GOES_ON;
+const WIDE_EMPTY: u64 = u64::MAX;
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[derive(Debug)]
@@ -34,8 +39,56 @@ pub struct PairTable {
 
 #[derive(Debug)]
 enum Slots {
-    Packed { slots: Vec<u64>, shift: u32 },
+    Packed { buckets: Vec<Bucket>, shift: u32 },
     Wide { slots: Vec<(u64, u32)>, shift: u32 },
+}
+
+/// Two slots that are looked at together: which of them has a pair, if any, is found without a
+/// branch, which would be guessed wrong every third time.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(16))]
+struct Bucket([u64; 2]);
+
+impl Bucket {
+    const NONE: Self = Self([EMPTY; 2]);
+
+    /// The rank of the pair of this key, or [`NONE`], and whether it may be in the next bucket.
+    #[inline(always)]
+    fn find(self, key: u64) -> (u32, bool) {
+        let Self([first, second]) = self;
+        let difference = ((first ^ key) & !GOES_ON).min(second ^ key);
+        let rank = if difference <= RANK { difference as u32 } else { NONE };
+        (rank, first & GOES_ON != 0)
+    }
+
+    /// Puts a pair here, if there is room for it or it is here already; else it belongs into the
+    /// next bucket.
+    fn put(&mut self, key: u64, rank: u32) -> bool {
+        let is_free =
+            |slot: &&mut u64| **slot | GOES_ON == u64::MAX || (**slot ^ key) >> LOW_BITS == 0;
+        let Self(slots) = self;
+        match slots.iter_mut().find(is_free) {
+            Some(slot) => *slot = key | u64::from(rank) | *slot & GOES_ON,
+            None => {
+                slots[0] |= GOES_ON;
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The rank of a pair, or [`NONE`], searched from a bucket on.
+#[inline(always)]
+fn find_from(buckets: &[Bucket], mut at: usize, key: u64) -> u32 {
+    while let Some(bucket) = buckets.get(at) {
+        let (rank, goes_on) = bucket.find(key);
+        if rank != NONE || !goes_on {
+            return rank;
+        }
+        at = (at + 1) & buckets.len().wrapping_sub(1);
+    }
+    NONE
 }
 
 impl PairTable {
@@ -58,14 +111,14 @@ impl PairTable {
         let mut table = Self::ranked(merges);
         let rank = |place: u32| ranks.get(place as usize).copied().unwrap_or(place);
         match &mut table.slots {
-            Slots::Packed { slots, .. } => {
-                let mask = (1u64 << RANK_BITS) - 1;
-                for slot in slots.iter_mut().filter(|slot| **slot != EMPTY) {
-                    *slot = (*slot & !mask) | u64::from(rank((*slot & mask) as u32));
+            Slots::Packed { buckets, .. } => {
+                let slots = buckets.iter_mut().flat_map(|Bucket(slots)| slots);
+                for slot in slots.filter(|slot| **slot != EMPTY) {
+                    *slot = (*slot & !RANK) | u64::from(rank((*slot & RANK) as u32));
                 }
             }
             Slots::Wide { slots, .. } => {
-                slots.iter_mut().filter(|s| s.0 != EMPTY).for_each(|s| s.1 = rank(s.1));
+                slots.iter_mut().filter(|s| s.0 != WIDE_EMPTY).for_each(|s| s.1 = rank(s.1));
             }
         }
         for (merge, place) in merges.iter().zip(ranks) {
@@ -100,24 +153,21 @@ impl PairTable {
         }
         // A pair that is listed twice keeps its last rank, as in the reference's map.
         let slots = if packed {
-            let mut slots = vec![EMPTY; size];
+            let (mut buckets, shift) = (vec![Bucket::NONE; size / 2], shift + 1);
             for (place, merge) in (0u32..).zip(merges) {
                 let key = packed_key(merge.left, merge.right);
                 let mut at = home(pair_hash(merge.left, merge.right), shift);
-                while slots.get(at).is_some_and(|&s| s != EMPTY && (s ^ key) >> RANK_BITS != 0) {
-                    at = (at + 1) & (size - 1);
-                }
-                if let Some(slot) = slots.get_mut(at) {
-                    *slot = key | u64::from(rank_of(place, merge));
+                while buckets.get_mut(at).is_some_and(|b| !b.put(key, rank_of(place, merge))) {
+                    at = (at + 1) & (size / 2 - 1);
                 }
             }
-            Slots::Packed { slots, shift }
+            Slots::Packed { buckets, shift }
         } else {
-            let mut slots = vec![(EMPTY, NONE); size];
+            let mut slots = vec![(WIDE_EMPTY, NONE); size];
             for (place, merge) in (0u32..).zip(merges) {
                 let key = wide_key(merge.left, merge.right);
                 let mut at = home(pair_hash(merge.left, merge.right), shift);
-                while slots.get(at).is_some_and(|s| s.0 != EMPTY && s.0 != key) {
+                while slots.get(at).is_some_and(|s| s.0 != WIDE_EMPTY && s.0 != key) {
                     at = (at + 1) & (size - 1);
                 }
                 if let Some(slot) = slots.get_mut(at) {
@@ -148,21 +198,8 @@ impl PairTable {
     #[inline(always)]
     fn find(&self, left: u32, right: u32, hash: u64) -> u32 {
         match &self.slots {
-            Slots::Packed { slots, shift } => {
-                let key = packed_key(left, right);
-                let mask = slots.len().wrapping_sub(1);
-                let mut at = home(hash, *shift);
-                while let Some(&slot) = slots.get(at) {
-                    let difference = slot ^ key;
-                    if difference < 1 << RANK_BITS {
-                        return difference as u32;
-                    }
-                    if slot == EMPTY {
-                        break;
-                    }
-                    at = (at + 1) & mask;
-                }
-                NONE
+            Slots::Packed { buckets, shift } => {
+                find_from(buckets, home(hash, *shift), packed_key(left, right))
             }
             Slots::Wide { slots, shift } => find_wide(slots, *shift, left, right),
         }
@@ -195,7 +232,7 @@ pub struct Asked {
 /// makes the wait longer.
 #[derive(Clone, Copy)]
 pub struct Packed<'a> {
-    slots: &'a [u64],
+    buckets: &'a [Bucket],
     shift: u32,
     products: &'a [u32],
 }
@@ -204,8 +241,8 @@ impl PairTable {
     #[inline]
     pub fn packed(&self) -> Option<Packed<'_>> {
         match &self.slots {
-            Slots::Packed { slots, shift } => {
-                Some(Packed { slots, shift: *shift, products: &self.products })
+            Slots::Packed { buckets, shift } => {
+                Some(Packed { buckets, shift: *shift, products: &self.products })
             }
             Slots::Wide { .. } => None,
         }
@@ -217,46 +254,28 @@ impl Packed<'_> {
     #[inline(always)]
     pub fn ask(self, left: u32, right: u32) -> Asked {
         let home = home(pair_hash(left, right), self.shift) as u32;
-        // At the ends of a piece there is nothing to wait for: one slot, always near, serves.
-        let home = if left.max(right) == NONE { 0 } else { home };
+        // At the ends of a piece there is nothing to wait for: one bucket, always near, serves.
+        let home = home & u32::from(left.max(right) != NONE).wrapping_neg();
         Asked { key: packed_key(left, right), home }
     }
 
     /// Some bits of the answer: reading them brings it into a near cache.
     #[inline(always)]
     pub fn touch(self, home: u32) -> u64 {
-        self.slots.get(home as usize).copied().unwrap_or_default()
+        self.buckets.get(home as usize).map_or(0, |Bucket([first, _])| *first)
     }
 
     /// The rank at which the pair merges, or [`NONE`].
     #[inline(always)]
     pub fn answer(self, asked: Asked) -> u32 {
-        // Most searches end at the first slot. In a loop, it would be where hosts look at the clock.
-        match self.end_of_search(asked.home as usize, asked.key) {
-            Some(rank) => rank,
-            None => self.search_on(asked),
+        let bucket = self.buckets.get(asked.home as usize).copied().unwrap_or(Bucket::NONE);
+        let (rank, goes_on) = bucket.find(asked.key);
+        // One branch, nearly always the same way.
+        if goes_on & (rank == NONE) {
+            let next = (asked.home as usize + 1) & self.buckets.len().wrapping_sub(1);
+            return find_from(self.buckets, next, asked.key);
         }
-    }
-
-    #[inline(always)]
-    fn end_of_search(self, at: usize, key: u64) -> Option<u32> {
-        let slot = self.slots.get(at).copied().unwrap_or(EMPTY);
-        let difference = slot ^ key;
-        if difference < 1 << RANK_BITS {
-            return Some(difference as u32);
-        }
-        (slot == EMPTY).then_some(NONE)
-    }
-
-    #[inline(always)]
-    fn search_on(self, asked: Asked) -> u32 {
-        let mut at = asked.home as usize;
-        loop {
-            at = (at + 1) & self.slots.len().wrapping_sub(1);
-            if let Some(rank) = self.end_of_search(at, asked.key) {
-                return rank;
-            }
-        }
+        rank
     }
 
     #[inline(always)]
@@ -279,7 +298,7 @@ fn find_wide(slots: &[(u64, u32)], shift: u32, left: u32, right: u32) -> u32 {
         if slot == key {
             return rank;
         }
-        if slot == EMPTY {
+        if slot == WIDE_EMPTY {
             break;
         }
         at = (at + 1) & mask;
@@ -306,7 +325,7 @@ fn home(hash: u64, shift: u32) -> usize {
 
 #[inline]
 fn packed_key(left: u32, right: u32) -> u64 {
-    u64::from(left) << (ID_BITS + RANK_BITS) | u64::from(right) << RANK_BITS
+    u64::from(left) << (ID_BITS + LOW_BITS) | u64::from(right) << LOW_BITS
 }
 
 #[inline]
