@@ -86,7 +86,9 @@ def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
             pytest.importorskip("uvicorn")
             from pywasmtok.server.workers import supervisor
 
-            def serve(service: object, listening: object, say: Callable[[], None]) -> int:
+            def serve(
+                service: object, listening: object, say: Callable[[], None], reload: object
+            ) -> int:
                 say()
                 return 0
 

@@ -180,6 +180,8 @@ def test_ctrl_c_ends_by_the_signal_without_a_word(folder: Path) -> None:
     # After this line it waits for standard input.
     assert process.stdout.readline().split()[1:] == [b"prompt.txt"]
     process.send_signal(signal.SIGINT)
+    # Before its input ends, which would end it, too.
+    process.wait(timeout=60)
     _, said = process.communicate(timeout=60)
     # A shell reports this as 130.
     assert (process.returncode, said) == (-signal.SIGINT, b"")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -90,8 +90,9 @@ def test_an_open_loop_counts_the_wait_behind_a_late_answer(
         now += seconds
 
     monkeypatch.setattr(good, "Connection", Connection)
-    monkeypatch.setattr(time, "perf_counter", lambda: now)
-    monkeypatch.setattr(asyncio, "sleep", slept)
+    # Of this module alone: servers of other tests may still have threads.
+    monkeypatch.setattr(good, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(good, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": slept}))
     place = Place(1, {"a": "key"}, None, None)  # type: ignore[arg-type]
     (seen,) = asyncio.run(load(place, ["a"], questions(1), until=103.5, pace=1.0))
     # Due at 100, 101, 102 and 103; begun at 100, 103, 103.25 and 103.5.
