@@ -42,3 +42,16 @@ def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
             assert data.startswith("data: ")
             found.append((name[7:], json.loads(data[6:])))
     return found
+
+
+def words_of(*tokens: str) -> bytes:
+    """A tokenizer of whole words; its vocabulary tells it apart."""
+    vocabulary = {token: number for number, token in enumerate(("[UNK]", *tokens))}
+    return json.dumps(
+        {
+            "version": "1.0",
+            "added_tokens": [],
+            "pre_tokenizer": {"type": "Whitespace"},
+            "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+        }
+    ).encode()

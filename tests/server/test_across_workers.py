@@ -15,6 +15,7 @@ import pytest
 
 from tools.verify.attack.place import workers_of
 
+from .calls import words_of
 from .live import Connection
 from .serving import Server, served, until
 
@@ -50,16 +51,7 @@ original, {owner}.{name} = {owner}.{name}, killed
 
 def words(number: int) -> bytes:
     """A tokenizer that gives `a` this id."""
-    tokens = ["[UNK]", *(f"x{one}" for one in range(1, number)), "a"]
-    vocabulary = {token: id for id, token in enumerate(tokens)}
-    return json.dumps(
-        {
-            "version": "1.0",
-            "added_tokens": [],
-            "pre_tokenizer": {"type": "Whitespace"},
-            "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
-        }
-    ).encode()
+    return words_of(*(f"x{one}" for one in range(1, number)), "a")
 
 
 def sent(method: str, path: str, key: str, body: bytes = b"") -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import threading
 import time
@@ -37,23 +36,11 @@ from pywasmtok.tenants import TenantPool, digest_of
 from pywasmtok.tenants.contract import FileInfo, Usage
 from pywasmtok.tenants.errors import StorageFull, UnknownTokenizer
 from pywasmtok.tenants.limits import TenantLimits
+from server.calls import words_of
 from server.direct_work import DirectWork
 
 DEMO = bytes(read_source("builtin:demo").data)
 ACME = Caller("acme")
-
-
-def words(*tokens: str) -> bytes:
-    """A tokenizer of whole words; its vocabulary tells it apart."""
-    vocabulary = {token: number for number, token in enumerate(("[UNK]", *tokens))}
-    return json.dumps(
-        {
-            "version": "1.0",
-            "added_tokens": [],
-            "pre_tokenizer": {"type": "Whitespace"},
-            "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
-        }
-    ).encode()
 
 
 def made(store: Store, config: Config | None = None) -> tuple[Service, TenantPool]:
@@ -87,9 +74,9 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def test_a_name_means_ones_own_and_then_what_is_public(service: Service) -> None:
-    public = upload(service, PUBLIC, words("a", "b"), "model")
+    public = upload(service, PUBLIC, words_of("a", "b"), "model")
     assert service.find(ACME, "model").digest == public
-    own = upload(service, "acme", words("b", "a"), "model")
+    own = upload(service, "acme", words_of("b", "a"), "model")
     found = service.find(ACME, "model")
     assert (found.name, found.digest, found.tenant.name) == ("model", own, "acme")
     assert found.tokenizer.encode("a b").ids == [2, 1]
@@ -98,14 +85,14 @@ def test_a_name_means_ones_own_and_then_what_is_public(service: Service) -> None
 
 
 def test_a_public_file_is_open_in_ones_own_instances(service: Service) -> None:
-    upload(service, PUBLIC, words("a"), "model")
+    upload(service, PUBLIC, words_of("a"), "model")
     mine, theirs = service.find(ACME, "model"), service.find(Caller("other"), "model")
     assert mine.tokenizer is not theirs.tokenizer
     assert (mine.tenant.name, theirs.tenant.name) == ("acme", "other")
 
 
 def test_nobody_finds_what_is_anothers(service: Service) -> None:
-    digest = upload(service, "other", words("a"), "secret")
+    digest = upload(service, "other", words_of("a"), "secret")
     for name in ("secret", digest):
         with pytest.raises(UnknownTokenizer) as refused:
             service.find(ACME, name)
@@ -119,24 +106,24 @@ def test_nobody_finds_what_is_anothers(service: Service) -> None:
 def test_without_a_name_there_must_be_one_that_is_meant(service: Service) -> None:
     with pytest.raises(UnknownTokenizer, match="none yet"):
         service.find(ACME, None)
-    only = upload(service, PUBLIC, words("a"), "model")
+    only = upload(service, PUBLIC, words_of("a"), "model")
     assert service.find(ACME, None).digest == only
     assert service.find(ACME, None).name == "model"
-    upload(service, "acme", words("a"), "mine")
+    upload(service, "acme", words_of("a"), "mine")
     assert service.find(ACME, None).digest == only
-    upload(service, "acme", words("b"), "more")
+    upload(service, "acme", words_of("b"), "more")
     with pytest.raises(UnknownTokenizer, match=r"mine, model, more\. Send one as"):
         service.find(ACME, None)
-    public = upload(service, PUBLIC, words("c"), "default")
+    public = upload(service, PUBLIC, words_of("c"), "default")
     assert service.find(ACME, None).digest == public
-    own = upload(service, "acme", words("d"), "default")
+    own = upload(service, "acme", words_of("d"), "default")
     assert service.find(ACME, None).digest == own
 
 
 def test_a_request_keeps_what_it_found(service: Service) -> None:
-    old = upload(service, "acme", words("a", "b"), "model")
+    old = upload(service, "acme", words_of("a", "b"), "model")
     found = service.find(ACME, "model")
-    new = upload(service, "acme", words("b", "a"), "model")
+    new = upload(service, "acme", words_of("b", "a"), "model")
     assert service.find(ACME, "model").digest == new
     assert found.tokenizer.encode("a b").ids == [1, 2]
     assert service.find(ACME, old).tokenizer.encode("a b").ids == [1, 2]
@@ -148,7 +135,7 @@ def test_a_request_keeps_what_it_found(service: Service) -> None:
 
 def test_a_swap_is_never_seen_half_done(service: Service) -> None:
     """While a name moves to and fro and what it left is removed, it always means something."""
-    files = [words("a", "b"), words("b", "a")]
+    files = [words_of("a", "b"), words_of("b", "a")]
     upload(service, "acme", files[0], "model")
     answers: set[tuple[int, ...]] = set()
     problems: list[BaseException] = []
@@ -180,7 +167,7 @@ def test_a_swap_is_never_seen_half_done(service: Service) -> None:
 
 
 def test_a_file_that_was_swapped_and_removed_before_it_was_read(service: Service) -> None:
-    old, new = words("a", "b"), words("b", "a")
+    old, new = words_of("a", "b"), words_of("b", "a")
     upload(service, "acme", old, "model")
     tenant: Any = service.tenant("acme")
     tenant.evict()
@@ -195,21 +182,21 @@ def test_a_file_that_was_swapped_and_removed_before_it_was_read(service: Service
 def test_what_has_no_name_makes_room(service: Service) -> None:
     record = next(one for one in service.store.tenants() if one.name == "acme")
     service.store.put_tenant(replace(record, limits=TenantLimits(tokenizers=2)))
-    first = upload(service, "acme", words("1"), "model")
-    second = upload(service, "acme", words("2"), "model")
-    third = upload(service, "acme", words("3"), "model")
+    first = upload(service, "acme", words_of("1"), "model")
+    second = upload(service, "acme", words_of("2"), "model")
+    third = upload(service, "acme", words_of("3"), "model")
     kept = [one.info.digest for one in service.listed(ACME)]
     assert kept == [second, third]
-    upload(service, "acme", words("2"), "other")
+    upload(service, "acme", words_of("2"), "other")
     with pytest.raises(StorageFull):
-        upload(service, "acme", words("1"), "more")
+        upload(service, "acme", words_of("1"), "more")
     assert [one.info.digest for one in service.listed(ACME)] == kept
     with pytest.raises(UnknownTokenizer):
         service.find(ACME, first)
 
 
 def test_a_call_is_counted_with_its_tokens_and_its_time(service: Service) -> None:
-    upload(service, "acme", words("a", "b"), "model")
+    upload(service, "acme", words_of("a", "b"), "model")
     served = service.find(ACME, "model")
 
     def call() -> list[int]:
@@ -224,7 +211,7 @@ def test_a_call_is_counted_with_its_tokens_and_its_time(service: Service) -> Non
 
 
 def test_what_is_not_in_memory_is_read_in_the_call_and_not_before(service: Service) -> None:
-    upload(service, PUBLIC, words("a"), "model")
+    upload(service, PUBLIC, words_of("a"), "model")
     served = service.find(ACME, "model")
     assert not served.is_live
     assert served.tokenizer.encode("a").ids == [1]
@@ -245,19 +232,19 @@ def test_what_was_removed_before_it_was_read_is_unknown(service: Service) -> Non
 def test_what_could_not_be_stored_is_not_served(service: Service) -> None:
     service.store.put_tenant(TenantRecord("acme", TenantLimits(stored_bytes=10), 1.0))
     with pytest.raises(StorageFull):
-        upload(service, "acme", words("1"), "model")
+        upload(service, "acme", words_of("1"), "model")
     with pytest.raises(UnknownTokenizer):
-        service.find(ACME, digest_of(words("1"), {}))
+        service.find(ACME, digest_of(words_of("1"), {}))
     with pytest.raises(InvalidArgument):
-        upload(service, "acme", words("1"), "no name")
+        upload(service, "acme", words_of("1"), "no name")
     with pytest.raises(LoadError):
         upload(service, "acme", b"nonsense", "model")
     assert service.listed(ACME) == []
 
 
 def test_lists_show_ones_own_and_then_what_is_public(service: Service) -> None:
-    public = upload(service, PUBLIC, words("a"), "model")
-    own = upload(service, "acme", words("b"), "b")
+    public = upload(service, PUBLIC, words_of("a"), "model")
+    own = upload(service, "acme", words_of("b"), "b")
     service.store.put_alias(AliasRecord("acme", "a", own))
     found = [(one.info.digest, one.aliases, one.public) for one in service.listed(ACME)]
     assert found == [(own, ("a", "b"), False), (public, ("model",), True)]
@@ -281,7 +268,7 @@ def test_limits_and_keys_are_those_that_were_changed_last(service: Service) -> N
 
 
 def test_a_tenant_that_was_removed_is_gone_and_may_come_again(service: Service) -> None:
-    upload(service, "acme", words("a"), "model")
+    upload(service, "acme", words_of("a"), "model")
     service.store.remove_tenant("acme")
     with pytest.raises(NotFound):
         service.find(ACME, "model")
@@ -298,7 +285,7 @@ def test_another_process_is_followed(tmp_path: Path) -> None:
     beside.start()
     try:
         others.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
-        digest = upload(beside, "acme", words("a"), "model")
+        digest = upload(beside, "acme", words_of("a"), "model")
         until(lambda: bool(service.listed(ACME)))
         assert service.find(ACME, "model").digest == digest
         service.store.remove_tokenizer("acme", digest)
@@ -315,7 +302,7 @@ def test_after_a_restart_all_is_there_and_nothing_is_read_before_it_is_asked_for
 ) -> None:
     first, _ = made(open_store(tmp_path))
     first.store.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
-    own = upload(first, "acme", words("a", "b"), "model")
+    own = upload(first, "acme", words_of("a", "b"), "model")
     public = upload(first, PUBLIC, DEMO, "demo")
     first.close()
     again, pool = made(open_store(tmp_path))
@@ -361,7 +348,7 @@ def test_usage_is_what_is_stored_and_what_came_since(tmp_path: Path) -> None:
     service, pool = made(open_store(tmp_path))
     service.store.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
     service.store.add_usage("acme", Usage(requests=5, seconds=0.5))
-    upload(service, "acme", words("a"), "model")
+    upload(service, "acme", words_of("a"), "model")
     assert service.find(ACME, "model").tokenizer.encode("a").ids == [1]
     pool.get("acme").note(tokens=7, seconds=0.25, refused=1)
     found = service.usage("acme")
@@ -433,7 +420,7 @@ def change(store: Store, chance: random.Random, name: str) -> None:
         case 1:
             store.put_key(make_key(chance.choice([name, None]))[1])
         case 2 | 3:
-            data = words(*chance.sample("abcdef", 3))
+            data = words_of(*chance.sample("abcdef", 3))
             info = FileInfo(digest_of(data, {}), "hf", len(data), 4, False)
             record = TokenizerRecord(chance.choice([name, PUBLIC]), info, "{}", 1.0)
             store.put_tokenizer(record, data, chance.choice(["m", "n", None]))
