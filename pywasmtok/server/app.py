@@ -206,36 +206,13 @@ class App:
         self._count(exchange)
 
     def _count(self, exchange: Exchange) -> None:
-        seconds = time.perf_counter() - exchange.started
-        caller = exchange.caller
+        exchange.seconds = time.perf_counter() - exchange.started
         metrics = getattr(self._service, "metrics", None)
         if metrics is not None:
-            metrics.request(
-                route=exchange.route,
-                dialect=exchange.dialect,
-                status=exchange.status,
-                seconds=seconds,
-                received=exchange.received,
-                sent=exchange.sent,
-                tenant=None if caller is None else caller.tenant,
-                error=exchange.error,
-            )
+            metrics.request(exchange)
         access_log = getattr(self._service, "access_log", None)
         if access_log is not None:
-            access_log.write(
-                route=exchange.route,
-                dialect=exchange.dialect,
-                method=exchange.method,
-                status=exchange.status,
-                seconds=seconds,
-                received=exchange.received,
-                sent=exchange.sent,
-                caller=caller,
-                client=exchange.client,
-                request_id=exchange.request_id,
-                trace=exchange.trace,
-                error=exchange.error,
-            )
+            access_log.write(exchange)
 
 
 def _begin(app: App, scope: Scope, method: str) -> Exchange:
@@ -284,7 +261,7 @@ class _Sender:
         await self._send(message)
 
     def _with_id(self, message: Message) -> Message:
-        line = HEADER, self._exchange.request_id.encode("ascii")
+        line = HEADER, self._exchange.request_id
         return {**message, "headers": [*message.get("headers", ()), line]}
 
     async def _sent_in_parts(self, message: Message, body: bytes) -> Message:

@@ -175,3 +175,4 @@ def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) ->
     }
     for name, (about, value) in gauges.items():
         metrics.gauge(name, about, value)
+    metrics.tenant_memory = pool.memory

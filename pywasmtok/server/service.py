@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -48,10 +49,13 @@ from .store.schedule import Checks
 
 if TYPE_CHECKING:
     from ..loading.sources.lazy import LazyFile
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Service"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("pywasmtok")
 
 # How often usage is written and memory is checked.
 _UPKEEP_SECONDS: Final = 5.0
@@ -98,7 +102,7 @@ class Service:
         # The cached meanings of names, for one view.
         self._found: tuple[View, dict[tuple[str, str | None], tuple[str, TenantLike, FileInfo]]]
         self._found = View(), {}
-        self._usage = UsageWriter(store)
+        self._usage = UsageWriter(store, self.counts)
         self.checks = Checks(store, config.storage, draining=lambda: bool(self.lifecycle.draining))
         self._may_be_hf = choose_encoder(config.encoder) != "core"
         # Digests that the operator has assigned to HuggingFace one by one.
@@ -280,6 +284,8 @@ class Service:
                 raise
 
     def usage(self, name: str) -> Usage:
+        # The tenant may have been made by another process.
+        self._view()
         return self._usage.of(name)
 
     def default_limits(self) -> TenantLimits:
@@ -332,6 +338,7 @@ class Service:
             else:
                 if view.aliases.get(PUBLIC, {}).get(alias) != digest:
                     self.store.put_alias(AliasRecord(PUBLIC, alias, digest))
+            _compile_template(public.tokenizer(digest), alias)
 
     # From beginning to end.
 
@@ -357,8 +364,9 @@ class Service:
 
     def _keep_up(self) -> None:
         while not self._end.wait(_UPKEEP_SECONDS):
-            self._usage.write()
+            # This measures the memory, too.
             self.pool.evict()
+            self._usage.write()
 
     def _added(self, tenant: TenantLike, data: bytes, options: Mapping[str, Any]) -> FileInfo:
         try:
@@ -428,3 +436,14 @@ class Service:
             if view.record(name, digest) is None:
                 with contextlib.suppress(KeyError, UnknownTokenizer):
                     self.pool.get(name).remove(digest)
+
+
+def _compile_template(tok: Tokenizer, alias: str) -> None:
+    """Before the first request for it. One that does not compile harms requests for chats only."""
+    from ..chat.face import Asked
+
+    try:
+        if tok.chat_template is not None:
+            tok.chat_templates.ready(Asked())
+    except TokenizerError as error:
+        _log.warning("the chat template of %s cannot be used: %s", alias, error)

@@ -1,4 +1,4 @@
-"""What tenants hold of their limits at a moment: calls that run or wait, streams, sockets."""
+"""What tenants have at a moment: calls that run or wait, streams, sockets, instances, memory."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from .bucket import Bucket, Clock
 
-__all__ = ["RUNNING", "SOCKETS", "STREAMS", "WAITING", "Counts"]
+__all__ = ["INSTANCES", "MEMORY", "RUNNING", "SOCKETS", "STREAMS", "WAITING", "Counts"]
 
-RUNNING, WAITING, STREAMS, SOCKETS = range(4)
+RUNNING, WAITING, STREAMS, SOCKETS, INSTANCES, MEMORY = range(6)
 
 
 class Counts:
@@ -38,6 +38,10 @@ class Counts:
         else:
             self._own.pop((kind, tenant), None)
         return now
+
+    def put(self, kind: int, tenant: str, number: int) -> None:
+        """What this process has now."""
+        self.add(kind, tenant, number - self.own(kind, tenant))
 
     def may_start(self, tenant: str, most: int) -> bool:
         """Whether one more call of the tenant may run, of which `most` may. For a call that

@@ -145,6 +145,10 @@ class TenantPool:
             sum(one.instances.maps for one in tenants),
         )
 
+    def memory(self) -> dict[str, int]:
+        """The same bytes by tenant, of those that have instances."""
+        return {one.name: one.instances.memory for one in self._with_instances()}
+
     def close(self) -> None:
         """Removes all tenants."""
         for name in self.names():

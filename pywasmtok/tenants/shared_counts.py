@@ -1,4 +1,4 @@
-"""What tenants hold of their limits, counted over all processes of a server.
+"""What tenants have at a moment, counted over all processes of a server.
 
 For each tenant and kind, each process has a cell in shared memory, which it alone writes. The total
 is the sum. When a process has ended, its cells are set to 0: what it held is given back.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .bucket import Bucket, Clock
-from .counts import RUNNING, SOCKETS, Counts
+from .counts import MEMORY, RUNNING, Counts
 
 __all__ = ["Board", "SharedCounts"]
 
@@ -26,8 +26,8 @@ _log = logging.getLogger("pywasmtok")
 
 # Beside the kinds of counts: whether a process has the tenant, and when a call of it last found no
 # place.
-_KNOWN, _ASKED = SOCKETS + 1, SOCKETS + 2
-_KINDS: Final = SOCKETS + 3
+_KNOWN, _ASKED = MEMORY + 1, MEMORY + 2
+_KINDS: Final = MEMORY + 3
 
 _TENANTS: Final = 16_384
 """The most at a time. Limits of more tenants are counted in each process."""

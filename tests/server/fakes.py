@@ -17,6 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+import msgspec
+
 import pywasmtok
 from pywasmtok.errors import TokenizerError
 from pywasmtok.loading.sources.lazy import LazyFile
@@ -33,6 +35,7 @@ from pywasmtok.server.contract import (
     TokenizerRecord,
 )
 from pywasmtok.server.errors import Draining, NotFound
+from pywasmtok.server.requests.record import Exchange
 from pywasmtok.server.scheduling.executor import NotNowError
 from pywasmtok.server.store.memory import MemoryStore
 from pywasmtok.server.store.schedule import Checks
@@ -275,3 +278,13 @@ class FakeService:
         self, served: Served, cost: int, call: Callable[[], T], *, operation: str = "other"
     ) -> T:
         raise NotNowError
+
+
+def recorded(exchange: Exchange) -> dict[str, Any]:
+    """What metrics and access log see of a request, without its name and its times."""
+    found = msgspec.structs.asdict(exchange)
+    assert found.pop("seconds") >= 0
+    assert found.pop("request_id")
+    for name in ("started", "bodies", "held"):
+        del found[name]
+    return found

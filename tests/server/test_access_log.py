@@ -13,6 +13,7 @@ import pytest
 from pywasmtok.server.contract import Caller
 from pywasmtok.server.observe.access_log import AccessLog
 from pywasmtok.server.observe.trace import Trace
+from pywasmtok.server.requests.record import Exchange
 
 CALLER = Caller("acme", key_id="k-1")
 
@@ -22,7 +23,7 @@ def lines_of(*entries: dict[str, Any]) -> list[dict[str, Any]]:
     log = AccessLog(stream, label=lambda tenant: f"id of {len(tenant)}")
     for entry in entries:
         plain = {"route": "encode", "dialect": "own", "method": "POST", "status": 200}
-        log.write(**{**plain, "seconds": 0.0012345678, **entry})
+        log.write(Exchange(**{**plain, "seconds": 0.0012345678, **entry}))
     log.close()
     assert log.dropped == 0
     written = stream.getvalue()
@@ -40,7 +41,7 @@ def test_a_line_says_who_what_and_how_long() -> None:
             "trace": trace,
             "received": 5,
             "sent": 7,
-            "request_id": "r-1",
+            "request_id": b"r-1",
         }
     )
     assert line.pop("time").endswith("Z")
@@ -97,11 +98,10 @@ def test_a_stream_that_takes_nothing_does_not_hold_up_who_writes(
 
     stream = Stuck()
     log = AccessLog(stream, label=str)
-    plain = {"route": "encode", "dialect": "own", "method": "GET", "status": 200, "seconds": 0.0}
-    log.write(**plain)  # type: ignore[arg-type]
+    log.write(Exchange("GET"))
     assert inside.wait(60)
     for _ in range(15):
-        log.write(**plain)  # type: ignore[arg-type]
+        log.write(Exchange("GET"))
     assert log.dropped == 5
     go_on.set()
     log.close()
@@ -112,7 +112,7 @@ def test_a_stream_that_was_closed_costs_lines_only() -> None:
     stream = io.StringIO()
     stream.close()
     log = AccessLog(stream, label=str)
-    log.write(route="encode", dialect="own", method="GET", status=200, seconds=0.0)
+    log.write(Exchange("GET"))
     log.close()
     assert log.dropped == 1
 
@@ -123,7 +123,7 @@ def test_a_pipe_that_nobody_reads_holds_up_neither_writers_nor_the_end() -> None
         log = AccessLog(stream, label=str)
         # Together more than a pipe holds.
         for _ in range(10_000):
-            log.write(route="encode", dialect="own", method="GET", status=200, seconds=0.0)
+            log.write(Exchange("GET"))
         log.close(0.01)
         # The stream is free for others: the thread has no lock of it.
         stream.flush()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -25,7 +26,7 @@ from pywasmtok.server.auth.identity import need_admin
 from pywasmtok.server.config import Config, Numbers
 from pywasmtok.server.contract import LOCAL, KeyRecord
 from pywasmtok.server.errors import Draining, Forbidden
-from pywasmtok.server.requests.record import route_class
+from pywasmtok.server.requests.record import Exchange, route_class
 from pywasmtok.server.requests.responses import answer
 from pywasmtok.tenants.errors import Overloaded, StorageFull, TooManyRequests
 
@@ -50,11 +51,11 @@ class Recorder:
         self.draining = False
         self.inside = 0
 
-    def _requested(self, **named: Any) -> None:
-        self.requests.append(named)
+    def _requested(self, exchange: Exchange) -> None:
+        self.requests.append(msgspec.structs.asdict(exchange))
 
-    def _written(self, **named: Any) -> None:
-        self.lines.append(named)
+    def _written(self, exchange: Exchange) -> None:
+        self.lines.append(msgspec.structs.asdict(exchange))
 
     def _find(self, key: str) -> KeyRecord | None:
         tenants = {KEY: "acme", ADMIN: None}

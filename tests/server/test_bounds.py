@@ -18,6 +18,7 @@ from pywasmtok.server.config import Config, Logs, Numbers, Storage
 from pywasmtok.server.contract import PUBLIC, AliasRecord, Caller
 from pywasmtok.server.observe.metrics import ServerMetrics
 from pywasmtok.server.opening import open_service
+from pywasmtok.server.requests.record import Exchange
 from pywasmtok.server.scheduling import inline_permission
 from pywasmtok.server.service import Service
 from pywasmtok.server.store import failures
@@ -55,7 +56,7 @@ def test_numbers_at_hand_are_bounded_and_none_is_lost(monkeypatch: pytest.Monkey
     for _ in range(2):
         for number in range(10):
             metrics.request(
-                route="encode", dialect="own", status=200, seconds=0.1, tenant=f"t{number}"
+                Exchange("POST", "encode", "own", Caller(f"t{number}"), status=200, seconds=0.1)
             )
             assert len(metrics._numbers) <= 3
     text = metrics.render()[0].decode()

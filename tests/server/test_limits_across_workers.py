@@ -1,4 +1,4 @@
-"""A tenant has each of its limits once, however many workers the server has."""
+"""A tenant has each of its limits once, however many workers the server has; so are its numbers."""
 
 from __future__ import annotations
 
@@ -143,3 +143,24 @@ def opened(workers: Many, key: str, stack: ExitStack) -> ClientConnection | None
         if error.response.status_code != 429:
             raise
         return None
+
+
+def test_numbers_of_a_tenant_are_those_of_all_workers(workers: Many) -> None:
+    key = prepared(workers)
+    before = workers.change("GET", TENANT)["usage"]["requests"]
+    assert workers.statuses(key) == {200}
+
+    def shows_all() -> bool:
+        # A worker tells the others every few seconds.
+        usage = workers.change("GET", TENANT)["usage"]
+        counted = usage["requests"] >= before + 12
+        return bool(counted and usage["instances"] >= 2 and usage["memory_bytes"] > 0)
+
+    until(shows_all)
+    mine = workers.change("GET", "/api/v1/usage", key=key)
+    assert mine["instances"] >= 2
+    assert mine["memory_bytes"] > 0
+    # A worker that has ended has no instances.
+    os.kill(workers_of(workers.pid)[0], signal.SIGKILL)
+    workers.until_replaced(1)
+    until(lambda: workers.change("GET", TENANT)["usage"]["instances"] < mine["instances"])

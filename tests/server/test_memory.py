@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from pywasmtok._host.linux import ON
-from pywasmtok.server.config import Bounds, Config, Listen
-from pywasmtok.server.opening import memory_of
+from pywasmtok.server.config import Bounds, Config, Listen, Logs
+from pywasmtok.server.contract import PUBLIC
+from pywasmtok.server.opening import memory_of, open_service
+from pywasmtok.tenants.loads import needed
 
 GROUP = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "2000000000\n"}
 
@@ -34,3 +36,33 @@ def test_what_the_operator_says_wins(tmp_path: Path) -> None:
 
 def test_without_a_word_of_the_system_there_is_a_fixed_budget(tmp_path: Path) -> None:
     assert memory_of(Config(), tmp_path) == 4 << 30
+
+
+@pytest.mark.skipif(not ON, reason="Linux says what memory is in no file")
+def test_gauges_tell_what_the_process_takes_and_what_is_reserved() -> None:
+    service = open_service(Config(logs=Logs(access=False)))
+
+    def gauges() -> dict[str, float]:
+        lines = service.metrics.render()[0].decode().splitlines()
+        return {
+            name: float(number)
+            for name, _, number in (one.partition(" ") for one in lines)
+            if not name.startswith("#") and "{" not in name
+        }
+
+    try:
+        before = gauges()
+        assert before["pywasmtok_server_reserved_bytes"] == 0
+        taken = bytearray(b"x") * (64 << 20)
+        with service.pool.get(PUBLIC).reading(1 << 20, b"{"):
+            during = gauges()
+        assert during["pywasmtok_server_reserved_bytes"] == needed(1 << 20, b"{")
+        grown = (
+            during["pywasmtok_server_anonymous_bytes"] - before["pywasmtok_server_anonymous_bytes"]
+        )
+        assert grown > len(taken) // 2
+        assert gauges()["pywasmtok_server_reserved_bytes"] == 0
+        # The tenant that reads the operator's files has an instance.
+        assert during["pywasmtok_server_anonymous_bytes"] > during["pywasmtok_server_memory_bytes"]
+    finally:
+        service.close()

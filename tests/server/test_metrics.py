@@ -28,6 +28,7 @@ from pywasmtok.server.observe import metrics as observe_metrics
 from pywasmtok.server.observe.history import STEP, STEPS, Histories, History
 from pywasmtok.server.observe.metrics import OTHER_TENANTS, ServerMetrics, routes
 from pywasmtok.server.observe.shared_counters import Siblings
+from pywasmtok.server.requests.record import Exchange
 from pywasmtok.tenants.errors import Overloaded
 
 MARKER = "MARKERxyz"
@@ -50,8 +51,10 @@ def made() -> Iterator[Any]:
 
 
 def request(metrics: ServerMetrics, **how: Any) -> None:
+    tenant = how.pop("tenant", None)
+    caller = None if tenant is None else Caller(tenant)
     plain = {"route": "encode", "dialect": "own", "status": 200, "seconds": 0.003}
-    metrics.request(**{**plain, **how})
+    metrics.request(Exchange("POST", caller=caller, **{**plain, **how}))
 
 
 def samples(metrics: ServerMetrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -141,6 +144,16 @@ def test_gauges_are_asked_for(made: Any) -> None:
     assert (resident or 0) > 1 << 20 or not sys.platform.startswith("linux")
 
 
+def test_memory_of_tenants_has_a_label_for_the_first_of_them(made: Any) -> None:
+    metrics = made(tenants=2)
+    metrics.tenant_memory = lambda: {"a": 1, "b": 2, "c": 4, "d": 8}
+    found = [value(metrics, "tenant_memory_bytes", tenant=metrics.label(one)) for one in "ab"]
+    assert found == [1, 2]
+    assert value(metrics, "tenant_memory_bytes", tenant=OTHER_TENANTS) == 12
+    metrics.tenant_memory = lambda: {}
+    assert value(metrics, "tenant_memory_bytes", tenant=OTHER_TENANTS) is None
+
+
 def test_the_library_counts_too_and_under_other_names_if_asked(made: Any) -> None:
     metrics = made(names=("sglang", "dynamo"))
     tok = pywasmtok.create_tokenizer("builtin:demo", encoder="core", decoder="core")
@@ -163,11 +176,15 @@ def test_off_is_off(made: Any) -> None:
 OTHER_WORKER = """
 import sys, pathlib
 from pywasmtok.server.config import Numbers
+from pywasmtok.server.contract import Caller
+from pywasmtok.server.requests.record import Exchange
 from pywasmtok.server.observe.metrics import ServerMetrics
 metrics = ServerMetrics(Numbers(), secret=b"s" * 32, folder=pathlib.Path(sys.argv[1]))
 metrics.gauge("queued", "Calls that wait", lambda: 5)
 for _ in range(4):
-    metrics.request(route="encode", dialect="own", status=200, seconds=0.003, tenant="acme")
+    metrics.request(
+        Exchange("POST", "encode", "own", Caller("acme"), status=200, seconds=0.003)
+    )
 metrics.close() if sys.argv[2] == "dies" else metrics.render()
 print("written", flush=True)
 sys.stdin.read()

@@ -19,9 +19,11 @@ from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Logs
 from pywasmtok.server.requests import endpoint
 from pywasmtok.server.requests.endpoint import CALL, Call
+from pywasmtok.server.requests.record import Exchange
 from pywasmtok.server.requests.strict_json import strings_of
 from pywasmtok.server.service import Service
 
+from .fakes import recorded
 from .live import service_of
 
 HOME = Path(__file__).parents[2] / "conformance" / "http"
@@ -56,15 +58,12 @@ class Both:
         self._runner = asyncio.Runner()
         counts = service.metrics.request
 
-        def request(**named: Any) -> None:
-            assert named.pop("seconds") >= 0
-            self.counted.append(named)
-            counts(seconds=0.0, **named)
+        def request(exchange: Exchange) -> None:
+            self.counted.append(recorded(exchange))
+            counts(exchange)
 
-        def write(**named: Any) -> None:
-            assert named.pop("seconds") >= 0
-            assert named.pop("request_id")
-            self.logged.append(named)
+        def write(exchange: Exchange) -> None:
+            self.logged.append(recorded(exchange))
 
         service.metrics.request = request
         service.access_log = SimpleNamespace(write=write, close=lambda: None)

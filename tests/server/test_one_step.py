@@ -26,8 +26,10 @@ from pywasmtok.server.contract import LOCAL
 from pywasmtok.server.dialects import tokenize
 from pywasmtok.server.dialects.requests import Sent
 from pywasmtok.server.requests.endpoint import Call
+from pywasmtok.server.requests.record import Exchange
 from pywasmtok.server.service import Service
 
+from .fakes import recorded
 from .live import Connection, service_of, serving
 
 HOME = Path(__file__).parents[2] / "conformance" / "http"
@@ -61,15 +63,12 @@ class Both:
         self.at_once = 0
         counts, answer = service.metrics.request, app.at_once.answer
 
-        def request(**named: Any) -> None:
-            assert named.pop("seconds") >= 0
-            self.counted.append(named)
-            counts(seconds=0.0, **named)
+        def request(exchange: Exchange) -> None:
+            self.counted.append(recorded(exchange))
+            counts(exchange)
 
-        def write(**named: Any) -> None:
-            assert named.pop("seconds") >= 0
-            assert named.pop("request_id")
-            self.logged.append(named)
+        def write(exchange: Exchange) -> None:
+            self.logged.append(recorded(exchange))
 
         def seen(*given: Any) -> bytes | Call:
             found: bytes | Call = answer(*given)

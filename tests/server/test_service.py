@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from pywasmtok import InvalidArgument, LoadError, TokenizerError
+from pywasmtok.chat.rendering.sandbox import SandboxTemplate
 from pywasmtok.loading.sources import read_source
 from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.catalog import _all
@@ -322,6 +323,32 @@ def test_what_is_published_twice_is_stored_once(store: Store) -> None:
     assert store.generation() == generation
     service.publish("other", DEMO, {})
     assert [one.aliases for one in service.listed(ACME)] == [("demo", "other")]
+    service.close()
+
+
+def test_templates_of_the_operator_are_compiled_before_the_first_request(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    compiled = []
+    first = SandboxTemplate._first
+
+    def counted(self: SandboxTemplate, instance: Any) -> list[str]:
+        compiled.append(1)
+        return first(self, instance)
+
+    monkeypatch.setattr(SandboxTemplate, "_first", counted)
+    service, pool = made(store)
+    store.put_tenant(TenantRecord("acme", TenantLimits(), time.time()))
+    service.publish("good", DEMO, {"chat_template": "{{ messages[0].content }}"})
+    assert compiled == [1]
+    digest = service.find(ACME, "good").digest
+    messages = [{"role": "user", "content": "hi"}]
+    assert pool.get(PUBLIC).tokenizer(digest).apply_chat_template(messages, tokenize=False) == "hi"
+    assert compiled == [1]
+    assert not caplog.records
+    service.publish("bad", DEMO, {"chat_template": "{% for %}"})
+    assert "the chat template of bad cannot be used" in caplog.text
+    assert service.find(ACME, "bad").tokenizer.encode("a").ids
     service.close()
 
 

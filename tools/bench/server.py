@@ -8,6 +8,10 @@ servers are Starlette apps that call fastokens, or HuggingFace tokenizers, on th
 server is not compared before its ids are those of the others. A second table has short requests
 beside one connection that keeps sending 2 MB.
 
+`--servers ours,before --before DIR` has the server of another checkout beside this one's. From
+start to start the speed of a server differs by some percent, so `--starts N` starts all of them N
+times. A rate is the median over all rounds of all starts.
+
 On Linux there is also what a request takes of a processor, in all threads of its server together:
 what else runs on the machine moves that least.
 """
@@ -25,8 +29,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,10 +65,20 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(which: str, tokenizer: Path) -> Iterator[Server]:
-    command = [sys.executable, "-m", "tools.bench.serving.servers", which, str(tokenizer)]
+def serving(which: str, tokenizer: Path, before: Path | None) -> Iterator[Server]:
+    root = Path()
+    if which == "before":
+        if before is None:
+            raise SystemExit("the server `before` needs its checkout: --before DIR")
+        root, which = before, "ours"
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-m", "tools.bench.serving.servers", which, str(tokenizer.absolute())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root.absolute())},
     )
     try:
         assert process.stdout is not None
@@ -116,15 +132,34 @@ def summary(rounds: Sequence[Measured], processor_seconds: float) -> dict[str, A
     }
 
 
-async def case(
+@dataclass
+class Case:
+    """What was measured of it so far, in all starts."""
+
+    bytes: int
+    connections: int
+    rounds: dict[str, list[Measured]] = field(default_factory=dict)
+    spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    busy: float = 0.0
+    took: float = 0.0
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "bytes": self.bytes,
+            "connections": self.connections,
+            # Near 1 the load itself would be what is measured.
+            "load_busy": self.busy / self.took,
+            "servers": {which: summary(of, self.spent[which]) for which, of in self.rounds.items()},
+        }
+
+
+async def measured(
+    case: Case,
     servers: dict[str, Server],
     requests: Sequence[bytes],
-    connections: int,
     options: argparse.Namespace,
     beside: Sequence[bytes] = (),
-) -> dict[str, Any]:
-    rounds: dict[str, list[Measured]] = {which: [] for which in servers}
-    spent = dict.fromkeys(servers, 0.0)
+) -> None:
     orders = itertools.cycle(itertools.permutations(servers))
     busy, began = time.process_time(), time.perf_counter()
     for order in itertools.islice(orders, options.rounds):
@@ -132,55 +167,33 @@ async def case(
             server = servers[which]
             before = server.processor_seconds()
             found = await measure(
-                server.port, requests, connections, options.seconds, beside=beside
+                server.port, requests, case.connections, options.seconds, beside=beside
             )
-            spent[which] += server.processor_seconds() - before
-            rounds[which].append(found)
-    busy, took = time.process_time() - busy, time.perf_counter() - began
-    return {
-        "connections": connections,
-        # Near 1 the load itself would be what is measured.
-        "load_busy": busy / took,
-        "servers": {which: summary(of, spent[which]) for which, of in rounds.items()},
-    }
+            case.spent[which] += server.processor_seconds() - before
+            case.rounds.setdefault(which, []).append(found)
+    case.busy += time.process_time() - busy
+    case.took += time.perf_counter() - began
+    print(line(case.summary()), file=sys.stderr)
 
 
-async def run(options: argparse.Namespace, servers: dict[str, Server]) -> dict[str, Any]:
-    cases = []
+async def run(
+    options: argparse.Namespace, servers: dict[str, Server], cases: list[Case], beside: list[Case]
+) -> None:
     for size in options.sizes:
         requests = requests_of(size, options.corpus)
         await require_equal(servers, requests)
         for server in servers.values():
             await measure(server.port, requests, 4, options.seconds / 2)
-        for connections in options.connections:
-            found = {"bytes": size, **await case(servers, requests, connections, options)}
-            cases.append(found)
-            print(line(found), file=sys.stderr)
-    beside = []
-    large = [
-        request(
-            "/tokenize", json.dumps({"prompt": texts(options.large, options.corpus, 1)[0]}).encode()
-        )
-    ]
-    for size in options.sizes[:2]:
-        requests = requests_of(size, options.corpus)
+        for case in cases:
+            if case.bytes == size:
+                await measured(case, servers, requests, options)
+    large_text = texts(options.large, options.corpus, 1)[0]
+    large = [request("/tokenize", json.dumps({"prompt": large_text}).encode())]
+    for case in beside:
+        requests = requests_of(case.bytes, options.corpus)
         for server in servers.values():
             await exchange(server.port, large[0])
-        found = {"bytes": size, **await case(servers, requests, 8, options, beside=large)}
-        beside.append(found)
-        print("beside a large one: " + line(found), file=sys.stderr)
-    return {
-        "what": "server",
-        "tokenizer": options.tokenizer.name,
-        "corpus": options.corpus,
-        "rounds": options.rounds,
-        "seconds": options.seconds,
-        "machine": machine.describe(),
-        "versions": machine.versions(),
-        "cases": cases,
-        "beside": beside,
-        "large": options.large,
-    }
+        await measured(case, servers, requests, options, beside=large)
 
 
 def line(found: dict[str, Any]) -> str:
@@ -197,12 +210,18 @@ def markdown(record: dict[str, Any]) -> str:
     made = record["machine"]
     servers = list(record["cases"][0]["servers"])
     others = [which for which in servers if which != "ours"]
-    names = {"ours": "pywasmtok serve", "fastokens": "minimal, fastokens", "hf": "minimal, HF"}
+    names = {
+        "ours": "pywasmtok serve",
+        "before": "before",
+        "fastokens": "minimal, fastokens",
+        "hf": "minimal, HF",
+    }
     lines = [
         "# The server beside minimal ones",
         "",
         f"`python -m tools.bench.server`, tokenizer `{record['tokenizer']}`, corpus"
-        f" `{record['corpus']}`, {record['rounds']} rounds of {record['seconds']:g} s each.",
+        f" `{record['corpus']}`, {record['starts']} starts, in each {record['rounds']} rounds of"
+        f" {record['seconds']:g} s.",
         f"{made['cpu']}, {made['cores_for_this_process']} cores, {made['python']}; load before:"
         f" {', '.join(f'{value:.1f}' for value in made['load_average'] or ())}. The load comes from"
         " one process on the same machine.",
@@ -215,6 +234,8 @@ def markdown(record: dict[str, Any]) -> str:
             record["beside"],
         ),
     ):
+        if not cases:
+            continue
         lines += [f"## {title}", ""]
         head = ["bytes", "connections"]
         for which in servers:
@@ -248,26 +269,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tokenizer", type=Path, required=True, help="a tokenizer.json(.xz)")
-    parser.add_argument("--servers", default=",".join(WHICH), help="of " + ", ".join(WHICH))
+    parser.add_argument(
+        "--servers", default=",".join(WHICH), help="of " + ", ".join((*WHICH, "before"))
+    )
+    parser.add_argument("--before", type=Path, metavar="DIR", help="a checkout of another commit")
     parser.add_argument("--corpus", default="english")
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--starts", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=6, help="in each start")
     parser.add_argument("--seconds", type=float, default=1.0, help="of a server in a round")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--connections", type=int, nargs="*", default=CONNECTIONS)
-    parser.add_argument("--large", type=int, default=LARGE, help="bytes that come beside")
+    parser.add_argument("--large", type=int, default=LARGE, help="bytes that come beside; or 0")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     options = parser.parse_args(arguments)
-    with ExitStack() as stack:
+    cases = [Case(size, number) for size in options.sizes for number in options.connections]
+    beside = [Case(size, 8) for size in options.sizes[:2] if options.large]
+    record: dict[str, Any] = {
+        "what": "server",
+        "tokenizer": options.tokenizer.name,
+        "corpus": options.corpus,
+        "starts": options.starts,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "machine": machine.describe(),
+        "versions": machine.versions(),
+        "large": options.large,
+    }
+    with tempfile.TemporaryDirectory() as folder:
         path = options.tokenizer
         if path.suffix == ".xz":
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
             path = Path(folder) / "tokenizer.json"
             path.write_bytes(lzma.decompress(options.tokenizer.read_bytes()))
-        servers = {
-            which: stack.enter_context(serving(which, path)) for which in options.servers.split(",")
-        }
-        record = asyncio.run(run(options, servers))
+        for _ in range(options.starts):
+            with ExitStack() as stack:
+                servers = {
+                    which: stack.enter_context(serving(which, path, options.before))
+                    for which in options.servers.split(",")
+                }
+                asyncio.run(run(options, servers, cases, beside))
+    record["cases"] = [case.summary() for case in cases]
+    record["beside"] = [case.summary() for case in beside]
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if options.markdown:

@@ -375,14 +375,21 @@ class Alias(_Request):
     """A name or a digest."""
 
 
-class Usage(_Answer):
-    tenant: str
+class TenantUsage(_Answer):
     requests: int
     refused: int
     failed: int
     text_bytes: int
     tokens: int
     seconds: float
+    instances: int
+    """Instances of sandboxes that there are now."""
+    memory_bytes: int
+    """Their memory that is not shared."""
+
+
+class Usage(TenantUsage):
+    tenant: str
     stored_bytes: int
     tokenizers: int
     limits: dict[str, Any]
@@ -406,6 +413,8 @@ class TenantInfo(_Answer):
     created: float
     disabled: bool
     keys: list[Key]
+    usage: TenantUsage | None = None
+    """Where one tenant is asked for."""
 
 
 class Tenants(_Answer):

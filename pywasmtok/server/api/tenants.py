@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 
@@ -19,11 +19,22 @@ from ..requests import body
 from ..store.rules import rotate
 from .answers import json_bytes, json_response
 from .operation import Operation
-from .shapes import Key, KeyMade, NewKey, TenantChange, TenantInfo, Tenants, Usage, Verified
+from .shapes import (
+    Key,
+    KeyMade,
+    NewKey,
+    TenantChange,
+    TenantInfo,
+    Tenants,
+    TenantUsage,
+    Usage,
+    Verified,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from ...tenants.contract import Usage as UsageOfTenant
     from ..contract import Store
 
 __all__ = ["operations"]
@@ -37,13 +48,8 @@ async def usage(request: Request, service: ServiceLike) -> Response:
     return json_response(
         json_bytes(
             Usage(
+                **_numbers(known),
                 tenant=caller.tenant,
-                requests=known.requests,
-                refused=known.refused,
-                failed=known.failed,
-                text_bytes=known.text_bytes,
-                tokens=known.tokens,
-                seconds=known.seconds,
                 stored_bytes=sum(one.info.bytes for one in mine),
                 tokenizers=len(mine),
                 limits=limits_of(tenant.limits),
@@ -66,7 +72,7 @@ async def listing(request: Request, service: ServiceLike) -> Response:
 async def info(request: Request, service: ServiceLike) -> Response:
     need_admin(request)
     name = request.path_params["name"]
-    return json_response(await asyncio.to_thread(_read, service.store, name))
+    return json_response(await asyncio.to_thread(_read, service, name))
 
 
 async def put(request: Request, service: ServiceLike) -> Response:
@@ -82,7 +88,7 @@ async def put(request: Request, service: ServiceLike) -> Response:
         disabled = old.disabled if asked.disabled is None else asked.disabled
         limits = changed(old.limits, asked.limits)
         store.put_tenant(replace(old, limits=limits, disabled=disabled))
-        return _read(store, name)
+        return _read(service, name)
 
     return json_response(await asyncio.to_thread(change))
 
@@ -154,8 +160,17 @@ def _existing(store: Store, name: str) -> TenantRecord:
     return record
 
 
-def _read(store: Store, name: str) -> bytes:
-    return json_bytes(_info(_existing(store, name), store.keys()))
+def _read(service: ServiceLike, name: str) -> bytes:
+    store = service.store
+    found = _info(_existing(store, name), store.keys())
+    found.usage = TenantUsage(**_numbers(service.usage(name)))
+    return json_bytes(found)
+
+
+def _numbers(known: UsageOfTenant) -> dict[str, Any]:
+    numbers = asdict(known)
+    numbers["memory_bytes"] = numbers.pop("memory")
+    return numbers
 
 
 def _info(record: TenantRecord, keys: list[KeyRecord]) -> TenantInfo:

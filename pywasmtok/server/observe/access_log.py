@@ -18,13 +18,12 @@ from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 
 if TYPE_CHECKING:
-    from ..contract import Caller
-    from .trace import Trace
+    from ..requests.record import Exchange
 
 __all__ = ["AccessLog"]
 
@@ -67,38 +66,18 @@ class AccessLog:
         self._file = _file_of(stream)
         self._label = label
         self._encode = msgspec.json.Encoder().encode_lines
-        self._waiting: deque[tuple[Any, ...]] = deque()
+        self._waiting: deque[tuple[float, Exchange]] = deque()
         self._filled = threading.Event()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pywasmtok-access-log", daemon=True)
         self._thread.start()
 
-    def write(
-        self,
-        *,
-        route: str,
-        dialect: str,
-        method: str,
-        status: int,
-        seconds: float,
-        received: int = 0,
-        sent: int = 0,
-        caller: Caller | None = None,
-        client: str | None = None,
-        request_id: str | None = None,
-        trace: Trace | None = None,
-        error: str | None = None,
-    ) -> None:
+    def write(self, exchange: Exchange) -> None:
         """On the event loop; never waits."""
         if len(self._waiting) >= _MOST_WAITING:
             self.dropped += 1
             return
-        self._waiting.append(
-            (
-                *(time.time(), method, route, dialect, status, seconds, received, sent),
-                *(caller, client, request_id, trace, error),
-            )
-        )
+        self._waiting.append((time.time(), exchange))
         if not self._filled.is_set():
             self._filled.set()
 
@@ -119,7 +98,7 @@ class AccessLog:
     def _write_waiting(self) -> None:
         lines = []
         while self._waiting:
-            lines.append(self._line(self._waiting.popleft()))
+            lines.append(self._line(*self._waiting.popleft()))
         if not lines:
             return
         try:
@@ -139,26 +118,25 @@ class AccessLog:
         while rest:
             rest = rest[os.write(self._file, rest) :]
 
-    def _line(self, entry: tuple[Any, ...]) -> _Line:
-        at, method, route, dialect, status, seconds, received, sent, *rest = entry
-        caller, client, request_id, trace, error = rest
+    def _line(self, at: float, exchange: Exchange) -> _Line:
+        caller, trace = exchange.caller, exchange.trace
         whole, milliseconds = divmod(int(at * 1000), 1000)
         return _Line(
             f"{_second(whole)}.{milliseconds:03}Z",
-            method if method in _METHODS else "other",
-            route,
-            dialect,
-            status,
-            round(seconds, 6),
-            received,
-            sent,
+            exchange.method if exchange.method in _METHODS else "other",
+            exchange.route,
+            exchange.dialect,
+            exchange.status,
+            round(exchange.seconds, 6),
+            exchange.received,
+            exchange.sent,
             None if caller is None else self._label(caller.tenant),
             caller is not None and caller.admin,
             None if caller is None else caller.key_id,
-            _address(client),
-            request_id,
+            _address(exchange.client),
+            exchange.request_id.decode("ascii"),
             None if trace is None else trace.trace_id,
-            error,
+            exchange.error,
         )
 
 

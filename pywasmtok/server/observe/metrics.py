@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...errors import TokenizerError
     from ..config import Numbers
     from ..contract import ServiceLike
+    from ..requests.record import Exchange
     from ..workers.heartbeats import Heartbeats
 
 __all__ = ["OTHER_TENANTS", "ServerMetrics", "routes"]
@@ -65,7 +66,9 @@ class ServerMetrics:
         self._most_tenants = config.tenants
         self._secret = secret or secrets.token_bytes(32)
         self._labels: dict[str, str] = {}
-        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.tenant_memory: Callable[[], dict[str, int]] = dict
+        """Bytes by tenant, asked at each scrape."""
         self.histories = Histories(config.tenants)
         self.heartbeats: Heartbeats | None = None
         """Of all workers of the server; None: it is one process."""
@@ -107,22 +110,12 @@ class ServerMetrics:
 
     # Counting.
 
-    def request(
-        self,
-        *,
-        route: str,
-        dialect: str,
-        status: int,
-        seconds: float,
-        received: int = 0,
-        sent: int = 0,
-        tenant: str | None = None,
-        error: str | None = None,
-    ) -> None:
-        """`route` is a class of routes, one of a fixed list."""
+    def request(self, exchange: Exchange) -> None:
         if not self.enabled:
             return
-        key = route, dialect, status, tenant
+        seconds, received, status = exchange.seconds, exchange.received, exchange.status
+        tenant = None if exchange.caller is None else exchange.caller.tenant
+        key = exchange.route, exchange.dialect, status, tenant
         numbers = self._numbers.get(key)
         if numbers is None:
             if len(self._numbers) >= _MOST_NUMBERS:
@@ -132,10 +125,10 @@ class ServerMetrics:
         requests[0] += 1
         self._seconds.add_to(durations, seconds)
         received_bytes[0] += received
-        sent_bytes[0] += sent
+        sent_bytes[0] += exchange.sent
         of_tenant[0] += 1
-        if error is not None:
-            self._refusals.add((error,))
+        if exchange.error is not None:
+            self._refusals.add((exchange.error,))
         self.histories.add(tenant, seconds, status, received)
 
     def _numbers_of(
@@ -175,7 +168,7 @@ class ServerMetrics:
 
     def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
         """`pywasmtok_server_<name>`: `value` is called at each scrape."""
-        self._gauges[name] = (about, value)
+        self.gauges[name] = (about, value)
 
     def label(self, tenant: str) -> str:
         """What a tenant is called in labels and logs."""
@@ -240,7 +233,7 @@ class ServerMetrics:
             ),
         ):
             registry.register(tally)
-        registry.register(_Gauges(self._gauges))
+        registry.register(_Gauges(self))
         # A program that has enabled them itself keeps them where they are.
         self._of_library = bool(config.library or config.names) and not metrics.enabled()
         if self._of_library:
@@ -275,13 +268,25 @@ class ServerMetrics:
 
 
 class _Gauges:
-    def __init__(self, gauges: dict[str, tuple[str, Callable[[], float]]]) -> None:
-        self._gauges = gauges
+    def __init__(self, metrics: ServerMetrics) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
         from prometheus_client.core import GaugeMetricFamily
 
-        for name, (about, value) in tuple(self._gauges.items()):
+        sizes: dict[str, int] = {}
+        for tenant, size in self._metrics.tenant_memory().items():
+            label = self._metrics.label(tenant)
+            sizes[label] = sizes.get(label, 0) + size
+        family = GaugeMetricFamily(
+            "pywasmtok_server_tenant_memory_bytes",
+            "Memory of instances that is not shared",
+            labels=["tenant"],
+        )
+        for label, size in sizes.items():
+            family.add_metric([label], size)
+        yield family
+        for name, (about, value) in tuple(self._metrics.gauges.items()):
             yield GaugeMetricFamily(f"pywasmtok_server_{name}", about, value())
         resident = resident_bytes()
         if resident is not None:

@@ -1,4 +1,5 @@
-"""Usage of tenants, written to the store every few seconds and at the end."""
+"""Usage of tenants. Every few seconds it is written where other processes see it: what was done to
+the store, what there is now to the counts. What was done is written at the end, too."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import replace
 
 from ...errors import TokenizerError
 from ...tenants.contract import TenantLike, Usage
+from ...tenants.counts import INSTANCES, MEMORY, Counts
 from ..contract import Store
 from ..errors import NotFound
 from ..store.rules import added
@@ -18,8 +20,9 @@ _log = logging.getLogger("pywasmtok")
 
 
 class UsageWriter:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, counts: Counts) -> None:
         self._store = store
+        self._counts = counts
         self._lock = threading.Lock()
         self._tenants: dict[str, TenantLike] = {}
         # What of each is in the store.
@@ -36,17 +39,17 @@ class UsageWriter:
             self._written.pop(name, None)
 
     def of(self, name: str) -> Usage:
-        """NotFound. What is stored, and what came since."""
+        """NotFound. What is stored, and what came since; what all processes have now."""
         with self._lock:
             tenant = self._tenants.get(name)
             if tenant is None:
                 raise NotFound(f"there is no tenant {name[:80]!r}")
-            now = tenant.usage()
+            now = self._now(tenant)
             stored = self._store.usage(name)
             return replace(
                 added(stored, _difference(now, self._written[name])),
-                instances=now.instances,
-                memory=now.memory,
+                instances=self._counts.total(INSTANCES, name),
+                memory=self._counts.total(MEMORY, name),
             )
 
     def write(self) -> None:
@@ -64,11 +67,17 @@ class UsageWriter:
             tenant = self._tenants.get(name)
             if tenant is None:
                 return
-            now = replace(tenant.usage(), instances=0, memory=0)
+            now = self._now(tenant)
             new = _difference(now, self._written[name])
             if new != Usage():
                 self._store.add_usage(name, new)
                 self._written[name] = now
+
+    def _now(self, tenant: TenantLike) -> Usage:
+        now = tenant.usage()
+        self._counts.put(INSTANCES, tenant.name, now.instances)
+        self._counts.put(MEMORY, tenant.name, now.memory)
+        return now
 
 
 def _difference(new: Usage, old: Usage) -> Usage:

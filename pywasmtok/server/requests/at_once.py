@@ -42,6 +42,7 @@ Lines = Sequence[tuple[bytes, bytes]]
 MOST_BYTES: Final = 64 << 10
 
 _OK: Final = 200
+_ANSWER: Final = b"%b%b" + HEADER + b": %b\r\n\r\n%b"
 _DIGITS: Final = 6
 _PLAIN: Final = frozenset(map(chr, range(0x21, 0x7F))) - frozenset("?#%")
 _NAME: Final = "{name:path}"
@@ -167,11 +168,8 @@ class AtOnce:
             exchange.status, exchange.sent = _OK, len(done)
             if lines is not self._lines:
                 self._lines, self._begin = lines, _first_lines(_OK, lines)
-            answer = b"%b%b\r\n%b" % (
-                self._begin,
-                _rows([*call.lines(done), _named(exchange)]),
-                done,
-            )
+            rows = _rows(call.lines(done))
+            answer = _ANSWER % (self._begin, rows, exchange.request_id, done)
         self._count(exchange)
         return answer
 
@@ -183,12 +181,8 @@ def _refused(error: Exception, exchange: Exchange, path: str, lines: Lines) -> b
     response = refusal(error, shaped(error, path, exchange.dialect))
     exchange.status, exchange.sent = response.status_code, len(response.body)
     head = _first_lines(exchange.status, lines)
-    rows = _rows([*response.raw_headers, _named(exchange)])
-    return b"%b%b\r\n%b" % (head, rows, bytes(response.body))
-
-
-def _named(exchange: Exchange) -> tuple[bytes, bytes]:
-    return HEADER, exchange.request_id.encode("ascii")
+    rows = _rows(response.raw_headers)
+    return _ANSWER % (head, rows, exchange.request_id, bytes(response.body))
 
 
 def _first_lines(status: int, lines: Lines) -> bytes:

@@ -25,7 +25,7 @@ class Exchange(Struct):
     caller: Caller | None = None
     client: str | None = None
     """The address that asks."""
-    request_id: str = ""
+    request_id: bytes = b""
     """Of few characters, so that it may stand in a log."""
     trace: Any = None
     """What `traceparent` said, if it said anything that makes sense."""
@@ -38,6 +38,8 @@ class Exchange(Struct):
     error: str | None = None
     """The kind of the error."""
     started: float = field(default_factory=time.perf_counter)
+    seconds: float = 0.0
+    """From the start to the end of the answer."""
 
     @property
     def payer(self) -> str:

@@ -15,23 +15,23 @@ _MOST: Final = 128
 _OTHERS: Final = re.compile(rb"[^A-Za-z0-9._:+/=@-]")
 
 _numbers: Final = count(1)
-_begins = os.urandom(6).hex()
+_begins = os.urandom(6).hex().encode()
 
 
 def _begin_anew() -> None:
     global _begins  # noqa: PLW0603
-    _begins = os.urandom(6).hex()
+    _begins = os.urandom(6).hex().encode()
 
 
 # Two workers must not give the same names.
 os.register_at_fork(after_in_child=_begin_anew)
 
 
-def request_id(said: bytes | None) -> str:
+def request_id(said: bytes | None) -> bytes:
     """Of what the caller said, letters, digits and `._:+/=@-` are kept, 128 at most. Where nothing
     is left, a new name."""
     if said is not None:
         kept = _OTHERS.sub(b"", said[: 4 * _MOST])[:_MOST]
         if kept:
-            return kept.decode("ascii")
-    return f"{_begins}-{next(_numbers):x}"
+            return kept
+    return b"%b-%x" % (_begins, next(_numbers))
