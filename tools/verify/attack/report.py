@@ -14,6 +14,8 @@ from .good import Good, fairness, percentile
 
 __all__ = ["Each", "Part", "Record", "part_of"]
 
+_MINUTE = 60.0
+
 
 @dataclass
 class Part:
@@ -121,8 +123,13 @@ class Record:
 
     @property
     def growth(self) -> float | None:
-        """Megabytes from the end of the first attack to the end of the last one."""
-        return None if len(self.resident) < 3 else self.resident[-2] - self.resident[1]
+        """Megabytes from the first minute beside hostile tenants to the last one: caches and
+        instances, whose number is bounded, fill up before. In a shorter run, from the first round
+        on."""
+        if len(self.resident) < 3:
+            return None
+        first = round(_MINUTE * self.rounds / self.beside.seconds)
+        return self.resident[-2] - self.resident[max(1, min(first, self.rounds - 1))]
 
     @property
     def slower(self) -> float:
@@ -185,7 +192,7 @@ class Record:
         if self.growth is not None:
             summary += (
                 f" RSS: {self.resident[0]:.0f} MB before, {max(self.resident):.0f} MB at most, "
-                f"{self.resident[-1]:.0f} MB at the end; from the first attack to the last "
+                f"{self.resident[-1]:.0f} MB at the end; from the first minute of it to the last "
                 f"{self.growth:+.0f} MB."
             )
         loads = [f"{one:.1f}" for one in (self.load_before, self.load_after) if one is not None]
