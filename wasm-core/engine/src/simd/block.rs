@@ -47,6 +47,12 @@ mod simd {
             self.mask(|bytes| i8x16_lt(u8x16_sub(v128_or(bytes, fold), smallest), behind))
         }
 
+        /// The bytes in `first..=last`, of which none is ASCII.
+        #[inline(always)]
+        pub fn high_in_range(self, first: u8, last: u8) -> u64 {
+            self.in_range(0, first, last)
+        }
+
         /// The bytes that are one of these two.
         #[inline(always)]
         pub fn either(self, one: u8, other: u8) -> u64 {
@@ -125,6 +131,17 @@ mod words {
             })
         }
 
+        /// The bytes in `first..=last`, of which none is ASCII.
+        #[inline(always)]
+        pub fn high_in_range(self, first: u8, last: u8) -> u64 {
+            self.mask(|word| {
+                let low = word & !HIGH;
+                let from_first = low + u64::from(0x80 - (first & 0x7F)) * ONES;
+                let behind_last = low + u64::from(0x7F - (last & 0x7F)) * ONES;
+                from_first & !behind_last & word
+            })
+        }
+
         /// The bytes that are one of these two.
         #[inline(always)]
         pub fn either(self, one: u8, other: u8) -> u64 {
@@ -198,6 +215,10 @@ mod tests {
             ] {
                 let expected = obvious(&|b| b < 0x80 && (first..=last).contains(&(b | fold)));
                 assert_eq!(block.in_range(fold, first, last), expected, "{first}..={last}");
+            }
+            for (first, last) in [(0x80, 0xBE), (0xE5, 0xE8), (0xB8, 0xBF), (0xFF, 0xFF)] {
+                let expected = obvious(&|b| (first..=last).contains(&b));
+                assert_eq!(block.high_in_range(first, last), expected, "{first}..={last}");
             }
         }
     }

@@ -124,7 +124,7 @@ impl<const IN_PARTS: bool> PieceScan for DeepSeek<IN_PARTS> {
             return 1;
         }
         let block = Block::load(window);
-        let wide = wide::masks(window, block.high(), Family::Parts);
+        let wide = wide::masks(window, block, Family::Parts);
         // Of ASCII only control characters are neither matched nor in a part of their own.
         let all_spaces = block.in_range(0, b'\t', b'\r') | block.in_range(0, b' ', b' ');
         let controls = block.in_range(0, 0, 0x1F) & !all_spaces | block.in_range(0, 0x7F, 0x7F);

@@ -19,7 +19,7 @@ impl PieceScan for Gpt2 {
     #[inline(always)]
     fn starts(&self, window: &[u8; WINDOW]) -> u64 {
         let block = Block::load(window);
-        let wide = wide::masks(window, block.high(), Family::Plain);
+        let wide = wide::masks(window, block, Family::Plain);
         let valid = below_lowest(block.in_range(0, b'\'', b'\'') | wide.unknown);
         let letters = (block.in_range(0x20, b'a', b'z') | wide.letters) & valid;
         let numbers = block.in_range(0, b'0', b'9') & valid;

@@ -1,6 +1,7 @@
 //! Characters of several bytes in a window: which bytes are of which class.
 
 use super::window::SIZE;
+use crate::simd::block::Block;
 use crate::unicode;
 
 /// All bytes of the characters of a class. The bytes of symbols are in no mask but [`Self::tails`].
@@ -33,27 +34,57 @@ pub enum Family {
     Parts,
 }
 
-/// `high`: the bytes of `window` that are no ASCII.
+/// `block`: the same bytes as `window`.
 #[inline(always)]
-pub fn masks(window: &[u8; SIZE], high: u64, family: Family) -> WideMasks {
+pub fn masks(window: &[u8; SIZE], block: Block, family: Family) -> WideMasks {
+    let high = block.high();
     if high == 0 {
         return WideMasks::default();
     }
+    let known = han_and_kana(block);
     match family {
-        Family::Plain => some_masks::<{ Family::Plain as u8 }>(window, high),
-        Family::Marks => some_masks::<{ Family::Marks as u8 }>(window, high),
-        Family::Cased => some_masks::<{ Family::Cased as u8 }>(window, high),
-        Family::Parts => some_masks::<{ Family::Parts as u8 }>(window, high),
+        Family::Plain => some_masks::<{ Family::Plain as u8 }>(window, high, known),
+        Family::Marks => some_masks::<{ Family::Marks as u8 }>(window, high, known),
+        Family::Cased => some_masks::<{ Family::Cased as u8 }>(window, high, known),
+        Family::Parts => some_masks::<{ Family::Parts as u8 }>(window, high, known),
     }
 }
 
+/// The first bytes of most Han characters and most kana, where four bytes of the window are behind
+/// that place. All are letters without case, too many in their scripts to look at one by one.
+#[inline(always)]
+fn han_and_kana(block: Block) -> u64 {
+    // U+4E00 to U+9F7F.
+    let mut found = block.high_in_range(0xE5, 0xE8)
+        | block.equal(0xE4) & block.high_in_range(0xB8, 0xBF) >> 1
+        | block.equal(0xE9) & block.high_in_range(0x80, 0xBD) >> 1;
+    let kana = block.equal(0xE3);
+    if kana != 0 {
+        let [second_81, second_82, second_83] = [0x81, 0x82, 0x83].map(|b| block.equal(b) >> 1);
+        // U+3041 to U+307F, U+3080 to U+3096 and U+30A1 to U+30BF, U+30C0 to U+30FF but U+30FB.
+        let third_of_82 = block.high_in_range(0x80, 0x96) | block.high_in_range(0xA1, 0xBF);
+        found |= kana & second_81 & !(block.equal(0x80) >> 2)
+            | kana & second_82 & third_of_82 >> 2
+            | kana & second_83 & !(block.equal(0xBB) >> 2);
+    }
+    found & u64::MAX >> 3
+}
+
+/// `known`: the first bytes of some characters, as [`han_and_kana`] finds them.
 #[inline(never)]
-fn some_masks<const FAMILY: u8>(window: &[u8; SIZE], high: u64) -> WideMasks {
+fn some_masks<const FAMILY: u8>(window: &[u8; SIZE], high: u64, known: u64) -> WideMasks {
     let is = |family: Family| FAMILY == family as u8;
     let mut wide = WideMasks::default();
     let mut marks = 0;
-    let mut rest = high;
-    let mut leads = 0;
+    let bytes_of_known = known | known << 1 | known << 2;
+    if !is(Family::Parts) {
+        wide.letters = bytes_of_known;
+    }
+    if is(Family::Parts) || is(Family::Cased) {
+        wide.caseless = bytes_of_known;
+    }
+    let mut rest = high & !bytes_of_known;
+    let mut leads = known;
     while rest != 0 {
         let at = rest.trailing_zeros();
         // Too near the end to be seen whole, or behind the end of the text.
@@ -124,5 +155,56 @@ fn decode(bytes: u32) -> (u32, u32) {
         0..0xE0 => ((bytes & 0x1F) << 6 | tail(1), 2),
         0xE0..0xF0 => ((bytes & 0x0F) << 12 | tail(1) << 6 | tail(2), 3),
         _ => ((bytes & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::random::Random;
+
+    fn compare<const FAMILY: u8>(window: &[u8; SIZE]) {
+        let block = Block::load(window);
+        let known = han_and_kana(block);
+        let quick = some_masks::<FAMILY>(window, block.high(), known);
+        let slow = some_masks::<FAMILY>(window, block.high(), 0);
+        // Nothing is settled behind what is unknown.
+        let valid = slow.unknown.wrapping_sub(1) & !slow.unknown;
+        assert_eq!(quick.unknown & (valid << 1 | 1), slow.unknown & (valid << 1 | 1));
+        for (quick, slow) in [
+            (quick.letters, slow.letters),
+            (quick.upper, slow.upper),
+            (quick.caseless, slow.caseless),
+            (quick.tails, slow.tails),
+        ] {
+            assert_eq!(quick & valid, slow & valid, "{FAMILY} {window:02X?}");
+        }
+    }
+
+    /// All characters around those that are found together, alone and among others.
+    #[test]
+    fn characters_found_together_are_as_found_one_by_one() {
+        let mut random = Random::new(12);
+        let mut found = 0;
+        let others =
+            ['a', ' ', 'é', '\u{3000}', '。', '・', '\u{3099}', '㐀', '가', '🌶', '\u{FFFD}'];
+        for code in (0x2FF0..0x3400).chain(0x4DB0..0xA010).chain(0x3400..0x3410) {
+            let Some(c) = char::from_u32(code) else { continue };
+            for alone in [true, false] {
+                let mut text: String = if alone { c.into() } else { String::new() };
+                while !alone && text.len() < SIZE {
+                    let near = char::from_u32(code ^ random.below(64) as u32).unwrap_or(c);
+                    text.push(if random.below(4) == 0 { *random.pick(&others) } else { near });
+                }
+                let mut window = [0xFF; SIZE];
+                window.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
+                found += han_and_kana(Block::load(&window)).count_ones();
+                compare::<{ Family::Plain as u8 }>(&window);
+                compare::<{ Family::Marks as u8 }>(&window);
+                compare::<{ Family::Cased as u8 }>(&window);
+                compare::<{ Family::Parts as u8 }>(&window);
+            }
+        }
+        assert!(found > 200_000, "{found}");
     }
 }

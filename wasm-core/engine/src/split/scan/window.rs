@@ -51,7 +51,7 @@ fn with_wide<K: Kind>(window: &[u8; SIZE]) -> u64 {
         _ => Family::Plain,
     };
     let block = Block::load(window);
-    settle::<K>(window, ascii(block), wide::masks(window, block.high(), family))
+    settle::<K>(window, ascii(block), wide::masks(window, block, family))
 }
 
 /// The bytes of each class.

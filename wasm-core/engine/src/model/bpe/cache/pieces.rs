@@ -270,13 +270,18 @@ fn ends(piece: &[u8]) -> (Wide, Wide) {
 /// Where a long piece is remembered. Those of one length with the same ends have one place.
 #[inline(always)]
 pub fn long_slot(piece: &[u8]) -> u32 {
+    (long_hash(piece) >> (64 - LONG_SLOTS.trailing_zeros())) as u32
+}
+
+/// Of the length and the ends of a piece, 64 bits of which the upper ones are mixed best.
+#[inline(always)]
+pub fn long_hash(piece: &[u8]) -> u64 {
     let (first, last) = ends(piece);
     let ((a, b), (c, d)) = (first.words(), last.words());
     let mut state =
         (a ^ c.rotate_left(23) ^ piece.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     state ^= state >> 31;
-    state = (state ^ b ^ d.rotate_left(37)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (state >> (64 - LONG_SLOTS.trailing_zeros())) as u32
+    (state ^ b ^ d.rotate_left(37)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 impl LongEntry {

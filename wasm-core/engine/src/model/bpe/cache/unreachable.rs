@@ -1,6 +1,7 @@
 //! Whole pieces that are tokens although no merges lead to them.
 
-use super::key::Key;
+use super::key::{Key, MAX_KEY};
+use super::pieces::long_hash;
 use std::collections::HashMap;
 
 /// Every piece that is merged is asked about, and nearly none is one of these: a bit says so of most.
@@ -15,7 +16,7 @@ impl Unreachable {
     pub fn new(ids: HashMap<Vec<u8>, u32>) -> Self {
         let mut marks = vec![0u64; if ids.is_empty() { 0 } else { words_for(ids.len()) }];
         for piece in ids.keys() {
-            let (word, bit) = place(Key::new(piece, 0, piece.len()), marks.len());
+            let (word, bit) = place(Key::new(piece, 0, piece.len()), piece, marks.len());
             if let Some(word) = marks.get_mut(word) {
                 *word |= bit;
             }
@@ -29,7 +30,7 @@ impl Unreachable {
         if piece.len() < self.shortest {
             return None;
         }
-        let (word, bit) = place(key, self.marks.len());
+        let (word, bit) = place(key, piece, self.marks.len());
         match self.marks.get(word) {
             Some(word) if word & bit != 0 => self.ids.get(piece).copied(),
             _ => None,
@@ -42,9 +43,10 @@ fn words_for(count: usize) -> usize {
     (count / 4).next_power_of_two()
 }
 
+/// The key of a long piece says nothing of it.
 #[inline]
-fn place(key: Key, words: usize) -> (usize, u64) {
-    let hash = key.hash();
+fn place(key: Key, piece: &[u8], words: usize) -> (usize, u64) {
+    let hash = if piece.len() > MAX_KEY { long_hash(piece) } else { key.hash() };
     ((hash >> 38) as usize & words.wrapping_sub(1), 1 << (hash >> 58))
 }
 
