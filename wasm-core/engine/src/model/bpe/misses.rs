@@ -106,9 +106,6 @@ impl Missed {
                 continue;
             }
             if key.length() <= MAX_KEY {
-                if !key.is_short_ascii() {
-                    continue;
-                }
                 match cache.second_look(key) {
                     Some(answer) if answer.last_lane() > 0 => {
                         *known = answer;
@@ -205,6 +202,8 @@ impl Missed {
                     self.answers[place as usize & (PIECES - 1)] = answer;
                     cache.insert_answer(key, answer);
                 }
+                // What is not ASCII is merged from characters.
+                None if !key.is_short_ascii() => {}
                 None => {
                     let number = self.group.push(units, key) as u32;
                     self.merging[self.merged & (PIECES - 1)] = (place, number);
