@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..errors import SpecialTokenInText, TokenizerError, Unsupported
 from ..tokenizer.arguments import Segment, TextPair, as_pair, is_pair
-from ..tokenizer.encoding import Encoding, EncodingBatch
+from ..tokenizer.encoding import DetailSource, Encoding, EncodingBatch
 from ..tokenizer.fitting import Truncated, truncate_by_encoding
 from ..tokenizer.ids import as_bytes
 from ..tokenizer.special.policy import is_flag, policy_of
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from .core import CoreBackend
     from .streaming import Streaming
 
-__all__ = ["Backend", "Complete"]
+__all__ = ["Backend", "Complete", "Quick"]
+
+
+class Quick(NamedTuple):
+    """The ids of a short text in one call."""
+
+    most: int
+    """Characters that a short text has, at most."""
+    ids: Callable[[bytes, int], bytes]
+    """Of UTF-8; 1: with special tokens, 0: without."""
+    source: DetailSource
+    """What knows the details of an encoding with these ids."""
 
 
 class Backend(ABC):
@@ -31,9 +42,16 @@ class Backend(ABC):
 
     name: ClassVar[str]
 
-    encode_ids: Callable[[str, bool, bool], bytes] | None = None
-    """The bytes of `encode`'s ids for one text, where they can be had alone. An encoding made of
-    them has details of this backend."""
+    @property
+    def quick(self) -> Quick | None:
+        """`encode` for a short text, where there is a way with fewer steps."""
+        return None
+
+    def encode_instead(
+        self, error: TokenizerError, text: str, add_special_tokens: bool
+    ) -> Encoding:
+        """The answer where `quick` raised this; raises it again if there is none."""
+        raise error
 
     @abstractmethod
     def encode(

@@ -19,7 +19,7 @@ from ..tokenizer.special.policy import (
     segments_document,
 )
 from ..tokenizer.special.tokens import SpecialTokens
-from .base import Backend
+from .base import Backend, Quick
 
 if TYPE_CHECKING:
     from .._host import CoreTokenizer, Snapshots
@@ -39,7 +39,6 @@ class CoreBackend(Backend):
 
     def __init__(self, core: CoreTokenizer) -> None:
         self._core = core
-        self.encode_ids = core.encode_ids
 
     @classmethod
     def load(
@@ -77,6 +76,11 @@ class CoreBackend(Backend):
     def limited(self, deadline: float | None, memory: int | None) -> CoreBackend:
         """The same file with bounds on each call; it is closed with this one."""
         return CoreBackend(self._core.limited(deadline, memory))
+
+    @property
+    def quick(self) -> Quick:
+        # The flag of the ABI for special tokens is 1, too.
+        return Quick(self._core.short_characters, self._core.short_ids, self)
 
     @property
     def build(self) -> str:

@@ -16,10 +16,10 @@ from ..errors import (
     TokenizerError,
     Unsupported,
 )
-from ..tokenizer.encoding import DetailSource, Encoding
+from ..tokenizer.encoding import Encoding
 from ..tokenizer.observed import watch
 from ..tokenizer.recipe import BackendInfo
-from .base import Backend, Complete
+from .base import Backend, Complete, Quick
 
 if TYPE_CHECKING:
     from ..tokenizer.ids import Ids
@@ -34,8 +34,6 @@ __all__ = ["Hybrid", "reason_of", "with_second_refusal"]
 log = logging.getLogger("pywasmtok")
 
 T = TypeVar("T")
-
-_blank = object.__new__
 
 # The errors of a call that speak of the backend and not of what the caller gave it.
 _REFUSALS = (Unsupported, LimitExceeded, BackendFailure, HostError)
@@ -77,9 +75,6 @@ class Hybrid(Complete):
         self._fallback = fallback
         self._reason = reason
         self._source = source
-        self._encode_ids = encoder.encode_ids
-        # Only asked where there is `encode_ids`.
-        self._details = cast(DetailSource, encoder)
         self._refused: Counter[str] = Counter()
         self._streaming: Streaming | None = None
         self._sizes: dict[bool, int] = {}
@@ -101,6 +96,10 @@ class Hybrid(Complete):
         from .core import CoreBackend
 
         return self.encoder if isinstance(self.encoder, CoreBackend) else None
+
+    @property
+    def quick(self) -> Quick | None:
+        return self.encoder.quick
 
     def streaming(self, build: str | None, source: str) -> Streaming:
         """What decodes step by step; chosen when it is first needed."""
@@ -160,25 +159,10 @@ class Hybrid(Complete):
     def encode(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False
     ) -> Encoding:
-        encode_ids = self._encode_ids
         try:
-            if pair is not None or encode_ids is None:
-                return self.encoder.encode(text, pair, add_special_tokens, special_is_text)
-            data = encode_ids(text, add_special_tokens, special_is_text)
+            return self.encoder.encode(text, pair, add_special_tokens, special_is_text)
         except _REFUSALS as error:
             return self._encode_instead(error, text, pair, add_special_tokens, special_is_text)
-        # What `Encoding(...)` does, written out: for a short prompt a call of a class, and the
-        # encoder's own method in between, would cost a tenth of the whole.
-        made = _blank(Encoding)
-        made._data = data
-        made._source = self._details
-        made._text = text
-        made._pair = None
-        made._special = add_special_tokens
-        made._names = special_is_text
-        made._list = None
-        made._details = None
-        return made
 
     def _encode_instead(
         self,
@@ -189,6 +173,13 @@ class Hybrid(Complete):
     ) -> Encoding:
         # Not in `encode`: a name that a closure needs is slower to read, in every call.
         return self._instead(error, lambda other: other.encode(text, pair, *wanted))
+
+    def encode_instead(
+        self, error: TokenizerError, text: str, add_special_tokens: bool
+    ) -> Encoding:
+        if not isinstance(error, _REFUSALS):
+            raise error
+        return self._encode_instead(error, text, None, add_special_tokens)
 
     encode_with = _or_fallback("encode_with")
     encode_batch = _or_fallback("encode_batch")

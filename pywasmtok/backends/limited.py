@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from .._host.calls.deadline import within
 from .._host.calls.long_text import LONG_TEXT
 from .._utf8_texts import Utf8Texts
-from ..errors import InputTooLarge, QuotaExceeded
+from ..errors import InputTooLarge, QuotaExceeded, TokenizerError
+from ..tokenizer.encoding import ID_BYTES
 from ..tokenizer.ids import as_bytes
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..tokenizer.fitting import Truncated
     from ..tokenizer.ids import Ids
     from ..tokenizer.limits import Limits
-    from .base import Backend
+    from .base import Backend, Quick
 
 __all__ = ["Limited"]
 
@@ -70,6 +71,31 @@ class Limited:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.backend, name)
+
+    @property
+    def quick(self) -> Quick | None:
+        quick = self.backend.quick
+        if quick is None:
+            return None
+        ids_of = quick.ids
+
+        def ids_counted(text: bytes, flags: int) -> bytes:
+            found = ids_of(text, flags)
+            self.check_answer(len(found) // ID_BYTES)
+            return found
+
+        ids = ids_of if self._most_tokens is None else ids_counted
+        return quick._replace(most=self._short, ids=ids)
+
+    def encode_instead(
+        self, error: TokenizerError, text: str, add_special_tokens: bool
+    ) -> Encoding:
+        if isinstance(error, QuotaExceeded):
+            # The bound of `check_answer`: another backend has no more of it.
+            raise error
+        found = self.backend.encode_instead(error, text, add_special_tokens)
+        self.check_answer(len(found))
+        return found
 
     def encode(
         self, text: str, pair: str | None, add_special_tokens: bool, special_is_text: bool = False

@@ -62,6 +62,11 @@ class Faulty:
         ids: bytes = self._core.encode_ids(*given)
         return ids
 
+    def short_ids(self, *given: Any) -> bytes:
+        self._fail()
+        ids: bytes = self._core.short_ids(*given)
+        return ids
+
     def encode_pair_ids(self, *given: Any) -> bytes:
         self._fail()
         ids: bytes = self._core.encode_pair_ids(*given)

@@ -122,7 +122,7 @@ def test_k5_and_k6_nothing_of_wasmtime_is_handed_out() -> None:
         "decode_bytes", "encode_batch_ids", "encode_full", "encode_full_parts", "encode_ids",
         "encode_ids_with", "encode_pair_ids", "encode_with", "encode_with_full",
         "from_snapshot", "id_to_token", "image", "info", "last_cut", "limited", "retire",
-        "stop_new", "stop_step",
+        "short_characters", "short_ids", "stop_new", "stop_step",
         "stream_new", "stream_one", "stream_step", "token_to_id", "truncate", "vocab",
     }  # fmt: skip
     assert set(host.__all__) == {

@@ -50,6 +50,9 @@ class CoreTokenizer:
     Safe to use from many threads at once; `close` may be called at any time.
     """
 
+    # So many have less than `LONG_TEXT` bytes for certain: UTF-8 has up to four for each.
+    short_characters: Final = (LONG_TEXT - 1) // 4
+
     def __init__(
         self,
         pool: Pool,
@@ -81,7 +84,8 @@ class CoreTokenizer:
         self._other_pools, self._other_pool = checkout.other_pools, checkout.other_pool
         self._short, self._long, self._help = checkout.short, checkout.long, checkout.help
         self._stoppable = checkout.stoppable
-        self._encode = checkout.quick(Instance.encode_ids)
+        self.short_ids: Callable[[bytes, int], bytes] = checkout.quick(Instance.encode_ids)
+        """The ids of UTF-8 of less than `LONG_TEXT` bytes, with flags of the ABI."""
         self._decode = checkout.quick(Instance.decode)
         self._step = checkout.quick(lambda one, ids, state: one.stream_step(ids, state, 0))
         self._last_step = checkout.quick(
@@ -115,8 +119,7 @@ class CoreTokenizer:
             flags |= _NAMES_ARE_TEXT
         if len(data) >= LONG_TEXT:
             return self._encode_long(data, flags)
-        ids: bytes = self._encode(data, flags)
-        return ids
+        return self.short_ids(data, flags)
 
     def encode_ids_with(
         self, threads: int, text: str, add_special_tokens: bool, special_is_text: bool

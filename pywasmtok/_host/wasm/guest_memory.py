@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+from typing import cast
+
 from .machine import MemoryOfGuest
 from .status import misbehaved
 
@@ -12,17 +15,19 @@ class GuestMemory:
     """The part of an instance that reads. Memory never shrinks and never moves: only what lies
     behind its known end is new; `_size` begins with 0."""
 
-    __slots__ = ("_guest", "_size", "_view")
+    __slots__ = ("_bytes", "_guest", "_size", "_view")
 
     _guest: MemoryOfGuest
     _size: int
     _view: memoryview
+    # The same memory as an array of `ctypes`, whose slices are `bytes`: a copy in one step.
+    _bytes: bytes
 
     def _copy(self, start: int, length: int) -> bytes:
         end = start + length
         if end > self._size:
             self._check(start, length)
-        return self._view[start:end].tobytes()
+        return self._bytes[start:end]
 
     def _check(self, start: int, length: int) -> None:
         if start + length > self._size:
@@ -35,3 +40,4 @@ class GuestMemory:
         if size != self._size:
             view = self._guest.view()
             self._size, self._view = len(view), view
+            self._bytes = cast("bytes", (ctypes.c_char * len(view)).from_buffer(view))

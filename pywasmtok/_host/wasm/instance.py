@@ -189,12 +189,12 @@ class Instance(GuestMemory):
             self.reserve(length)
         start = self._input
         self._view[start : start + length] = text
-        args = self._encode_args
+        args, run = self._encode_args, self._encode
         # The tokenizer is there since `adopt`; the session's slot holds the last result.
         args[0] = self._session
         args[8] = length
         args[12] = flags
-        failed = self._encode()
+        failed = run()
         if failed is not None or self._trap[0]:
             raise self._failure(failed)
         count = args[0]
@@ -204,7 +204,7 @@ class Instance(GuestMemory):
         end = start + 4 * count
         if end > self._size:
             self._check(start, 4 * count)
-        return self._view[start:end].tobytes()
+        return self._bytes[start:end]
 
     def encode_pair_ids(self, text: bytes, pair: bytes, flags: int) -> bytes:
         return self._ids(self._encode_pair(text, pair, flags))
@@ -379,7 +379,7 @@ class Instance(GuestMemory):
         end = start + words[block + _STATE_LEN]
         if end > self._size:
             self._check(start, end - start)
-        after = self._view[start:end].tobytes()
+        after = self._bytes[start:end]
         if not length:
             return "", after
         start = words[block + _TEXT_PTR]

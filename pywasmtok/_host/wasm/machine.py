@@ -6,6 +6,7 @@ there between calls; its answer takes the first one, a second answer the word be
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -38,7 +39,7 @@ class Function(Protocol):
     """One exported function, with slots of its own."""
 
     @property
-    def args(self) -> memoryview: ...
+    def args(self) -> array[int]: ...
 
     @property
     def run(self) -> Callable[[], int | None]:
@@ -57,7 +58,7 @@ class Machine(Protocol):
     def memory(self) -> MemoryOfGuest: ...
 
     @property
-    def trap(self) -> memoryview:
+    def trap(self) -> array[int]:
         """Not 0 after a trap, until `take_trap` was called."""
 
     def function(self, name: str, slots: int, *, keeps_gil: bool = False) -> Function:

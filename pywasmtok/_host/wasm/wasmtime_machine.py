@@ -8,6 +8,7 @@ number and types of the parameters before, once a module.
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -102,6 +103,11 @@ def argument(address: int) -> Any:
     return _pointer.from_param(address)
 
 
+def address_in(words: array[int]) -> Any:
+    """The same of an array, which must outlive it and keep its length."""
+    return argument(words.buffer_info()[0])
+
+
 class Call:
     """One function of an instance, with slots of its own. Only the first is overwritten, by the
     result."""
@@ -109,22 +115,22 @@ class Call:
     __slots__ = ("_keep", "args", "run")
 
     def __init__(self, machine: WasmtimeMachine, item: Any, slots: int, keeps_gil: bool) -> None:
-        cells = (ctypes.c_uint32 * (SLOT_WORDS * max(slots, 1)))()
+        # Python reads and writes an item of an array faster than one of a memoryview.
+        self.args = array("I", bytes(4 * SLOT_WORDS * max(slots, 1)))
         # The addresses below are valid as long as these objects live.
-        self._keep = (machine, item, cells)
-        self.args = memoryview(cells).cast("B").cast("I")
+        self._keep = (machine, item, self.args)
         self.run: Callable[[], int | None] = partial(
             _call_keeping_gil if keeps_gil else _call_unchecked,
             argument(address_of(machine.context)),
             argument(ctypes.addressof(item.of.func)),
-            argument(ctypes.addressof(cells)),
+            address_in(self.args),
             argument(max(slots, 1)),
             machine.trap_cell,
         )
 
 
 class WasmtimeMachine:
-    __slots__ = ("_cell", "_instance", "_store", "context", "memory", "trap", "trap_cell")
+    __slots__ = ("_instance", "_store", "context", "memory", "trap", "trap_cell")
 
     def __init__(
         self,
@@ -154,9 +160,8 @@ class WasmtimeMachine:
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
         self.context = _pointer(address_of(store._context()))
-        self._cell = ctypes.c_uint64(0)
-        self.trap_cell = argument(ctypes.addressof(self._cell))
-        self.trap = memoryview(self._cell).cast("B").cast("Q")
+        self.trap = array("Q", (0,))
+        self.trap_cell = address_in(self.trap)
         self.memory: MemoryOfGuest = shared if shared is not None else self._own_memory()
 
     def function(self, name: str, slots: int, *, keeps_gil: bool = False) -> Call:
