@@ -193,6 +193,9 @@ def of_latency(record: Record, tokenizer: str, rows: Sequence[Row]) -> Figure:
     for row in rows:
         if row.group != "latency" or row.case.get("ids as", "list") != "list":
             continue
+        if "state" in row.case:
+            # Texts that were encoded before.
+            continue
         title = f"{row.case['text']}, {size_name(int(row.case['bytes']))}"
         panel = panels.setdefault(title, Panel(title))
         assert row.value
