@@ -32,7 +32,7 @@ class Quick(NamedTuple):
     most: int
     """Characters that a short text has, at most."""
     ids: Callable[[bytes, int], bytes]
-    """Of UTF-8; 1: with special tokens, 0: without."""
+    """Of UTF-8, with the flags of `tokenizer.special.policy`."""
     source: DetailSource
     """What knows the details of an encoding with these ids."""
 
@@ -48,7 +48,7 @@ class Backend(ABC):
         return None
 
     def encode_instead(
-        self, error: TokenizerError, text: str, add_special_tokens: bool
+        self, error: TokenizerError, text: str, add_special_tokens: bool, special_is_text: bool
     ) -> Encoding:
         """The answer where `quick` raised this; raises it again if there is none."""
         raise error

@@ -79,7 +79,7 @@ class CoreBackend(Backend):
 
     @property
     def quick(self) -> Quick:
-        # The flag of the ABI for special tokens is 1, too.
+        # The flags of the ABI are the same numbers.
         return Quick(self._core.short_characters, self._core.short_ids, self)
 
     @property

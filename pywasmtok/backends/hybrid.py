@@ -175,11 +175,11 @@ class Hybrid(Complete):
         return self._instead(error, lambda other: other.encode(text, pair, *wanted))
 
     def encode_instead(
-        self, error: TokenizerError, text: str, add_special_tokens: bool
+        self, error: TokenizerError, text: str, add_special_tokens: bool, special_is_text: bool
     ) -> Encoding:
         if not isinstance(error, _REFUSALS):
             raise error
-        return self._encode_instead(error, text, None, add_special_tokens)
+        return self._encode_instead(error, text, None, add_special_tokens, special_is_text)
 
     encode_with = _or_fallback("encode_with")
     encode_batch = _or_fallback("encode_batch")

@@ -88,12 +88,12 @@ class Limited:
         return quick._replace(most=self._short, ids=ids)
 
     def encode_instead(
-        self, error: TokenizerError, text: str, add_special_tokens: bool
+        self, error: TokenizerError, text: str, add_special_tokens: bool, special_is_text: bool
     ) -> Encoding:
         if isinstance(error, QuotaExceeded):
             # The bound of `check_answer`: another backend has no more of it.
             raise error
-        found = self.backend.encode_instead(error, text, add_special_tokens)
+        found = self.backend.encode_instead(error, text, add_special_tokens, special_is_text)
         self.check_answer(len(found))
         return found
 

@@ -15,6 +15,8 @@ import small
 import pywasmtok
 from backends.test_hf import HOSTILE, PANICS
 from pywasmtok import _host, errors
+from pywasmtok._host.wasm import abi
+from pywasmtok.tokenizer.special import policy
 
 
 @pytest.fixture
@@ -231,6 +233,33 @@ def test_at_a_call_of_who_insists_on_the_core(
         with pytest.raises(type(error)):
             use()
     assert tok.fallbacks == {}
+
+
+def test_too_many_ids_are_no_reason(path: Path) -> None:
+    tok = pywasmtok.create_tokenizer(path).limited(max_tokens=2)
+    for special in ("all", "none"):
+        with pytest.raises(pywasmtok.QuotaExceeded):
+            tok.encode(small.TEXT, special=special)
+    assert tok.fallbacks == {}
+
+
+@pytest.mark.parametrize("special", ["all", "none"])
+def test_the_fallback_is_bounded_and_takes_names_alike(
+    special: str, path: Path, faulty: list[Faulty]
+) -> None:
+    tok = pywasmtok.create_tokenizer(path)
+    text = "<s> Hello"
+    expected = tok.encode(text, special=special)
+    faulty[0].error = errors.CoreTrap("stopped")
+    answer = tok.limited(max_tokens=len(expected)).encode(text, special=special)
+    assert (answer, answer.served_by) == (expected, "hf")
+    with pytest.raises(pywasmtok.QuotaExceeded):
+        tok.limited(max_tokens=len(expected) - 1).encode(text, special=special)
+
+
+def test_flags_of_short_calls_are_those_of_the_abi() -> None:
+    assert policy.WITH_SPECIAL_TOKENS == abi.ENCODE_ADD_SPECIAL_TOKENS
+    assert policy.NAMES_ARE_TEXT == abi.ENCODE_SPECIAL_IS_TEXT
 
 
 def test_a_wrong_text_is_no_reason(path: Path, faulty: list[Faulty]) -> None:

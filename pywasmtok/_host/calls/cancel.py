@@ -54,16 +54,16 @@ class _Local(threading.local):
     token: CancelToken | None = None
 
 
-_local: Final = _Local()
+local: Final = _Local()
 
 
 def current() -> CancelToken | None:
-    return _local.token
+    return local.token
 
 
 def check() -> None:
     """Raises if what this thread does has been cancelled."""
-    token = _local.token
+    token = local.token
     if token is not None:
         token.check()
 
@@ -73,13 +73,13 @@ def cancellable(token: CancelToken | None) -> Iterator[None]:
     """Calls of this thread, until the block ends, end with `Cancelled` once `token.cancel()` was
     called. Those that run then end within some hundredths of a second. Needs bounds on time
     (`Limits(deadline=...)`): without them a call is only looked at before it begins."""
-    before = _local.token
+    before = local.token
     try:
-        _local.token = token
+        local.token = token
         check()
         yield
     finally:
-        _local.token = before
+        local.token = before
 
 
 class Watch:

@@ -16,7 +16,7 @@ from ...errors import MemoryLimit
 from ..linux import thread_stack
 from ..linux.trap_handlers import A_CALL, BETWEEN_LOOKS, faulthandler_enabled
 from ..wasm.status import Interrupted
-from . import cancel, interrupt
+from . import cancel, deadline, interrupt
 from .deadline import End, current, earlier
 from .long_text import LONG_INPUT, LONG_TEXT
 
@@ -184,41 +184,46 @@ class BoundedCheckout(Checkout):
         return self._bounded(work, apart=False, job=job)
 
     def quick(self, work: Work) -> Quick:
-        return partial(self._quick, work)
-
-    def _quick(self, work: Work, data: bytes, how: Any) -> Any:
         """`_bounded`, written out for most calls: short ones without a cancel token, in an idle
         instance that has been used before."""
-        seconds = most = self._deadline
-        if seconds is None or most is None or cancel.current() is not None:
-            return self._bounded(lambda one: work(one, data, how), apart=False)
-        self._require_stack_once()
-        try:
-            instance = self._pool.idle.pop()
-        except IndexError:
-            return self._bounded(lambda one: work(one, data, how), apart=False)
-        began = monotonic()
-        end = current()
-        if end is not None and end.at - began < seconds:
-            seconds = end.at - began
-        watched = instance.watched and interrupt.in_main_thread()
-        if not instance.served or watched or seconds <= 0:
-            self._pool.release(instance)
-            return self._bounded(lambda one: work(one, data, how), apart=False)
-        try:
-            result = instance.within(seconds, work, data, how)
-        except BaseException as error:
-            if end is None or began + most < end.at:
-                end = End(most, began + most, end)
-            again = self._another(error, instance, end, fresh=False)
-            return self._until_done(again, lambda one: work(one, data, how), end, None, apart=False)
-        if len(data) < LONG_INPUT:
-            self._pool.idle.append(instance)
-            if self._pool.attention:
-                self._pool.attend()
-        else:
-            self._pool.release_after_long_call(instance)
-        return result
+        pool, idle, thread, most = self._pool, self._pool.idle, thread_stack.checked, self._deadline
+        tokens, ends = cancel.local, deadline.local
+
+        def call(data: bytes, how: Any) -> Any:
+            if most is None or tokens.token is not None:
+                return self._bounded(partial(_work_on, work, data, how), apart=False)
+            try:
+                thread.enough  # noqa: B018
+            except AttributeError:
+                thread_stack.require()
+            try:
+                instance = idle.pop()
+            except IndexError:
+                return self._bounded(partial(_work_on, work, data, how), apart=False)
+            began, seconds, end = monotonic(), most, ends.end
+            if end is not None and end.at - began < seconds:
+                seconds = end.at - began
+            watched = instance.watched and interrupt.in_main_thread()
+            if not instance.served or watched or seconds <= 0:
+                pool.release(instance)
+                return self._bounded(partial(_work_on, work, data, how), apart=False)
+            try:
+                result = instance.within(seconds, work, data, how)
+            except BaseException as error:
+                if end is None or began + most < end.at:
+                    end = End(most, began + most, end)
+                again = self._another(error, instance, end, fresh=False)
+                repeated = partial(_work_on, work, data, how)
+                return self._until_done(again, repeated, end, None, apart=False)
+            if len(data) < LONG_INPUT:
+                idle.append(instance)
+                if pool.attention:
+                    pool.attend()
+            else:
+                pool.release_after_long_call(instance)
+            return result
+
+        return call
 
     def _bounded(
         self, work: Callable[[Instance], Any], *, apart: bool, job: Job | None = None
@@ -305,3 +310,7 @@ class BoundedCheckout(Checkout):
         if token is not None and interrupt.in_main_thread():
             token = None
         return instance.interruptible(work, seconds, token)
+
+
+def _work_on(work: Work, data: bytes, how: Any, instance: Instance) -> Any:
+    return work(instance, data, how)

@@ -49,17 +49,17 @@ class _Local(threading.local):
     end: End | None = None
 
 
-_local: Final = _Local()
+local: Final = _Local()
 
 
 def current() -> End | None:
-    return _local.end
+    return local.end
 
 
 def set_current(end: End | None) -> End | None:
     """Sets the deadline of this thread. The caller must set the returned one again; for code in
     which no signal handler raises."""
-    before, _local.end = _local.end, end
+    before, local.end = local.end, end
     return before
 
 
@@ -76,7 +76,7 @@ def paused() -> Iterator[None]:
 
 def extend(seconds: float) -> None:
     """All deadlines of this thread come so much later."""
-    end = _local.end
+    end = local.end
     while end is not None:
         end.at += seconds
         end = end.outer
@@ -100,10 +100,10 @@ def earlier(end: End | None, seconds: float | None) -> End | None:
 @contextmanager
 def until(end: End | None) -> Iterator[None]:
     """The same with an end of another thread."""
-    before = _local.end
+    before = local.end
     try:
         # In here: an exception of a signal handler must not leave it behind.
-        _local.end = end
+        local.end = end
         yield
     finally:
-        _local.end = before
+        local.end = before

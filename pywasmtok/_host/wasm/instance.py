@@ -90,6 +90,7 @@ class Instance(GuestMemory):
         "_machine",
         "_memory_cap",
         "_room",
+        "_seconds",
         "_session",
         "_step",
         "_tokenizer",
@@ -126,8 +127,9 @@ class Instance(GuestMemory):
         self.cancelled = False
         # How many ticks away the deadline of the running call is.
         self._armed = 1
-        # What sets it for the next call, where that has as much time.
+        # What sets it for the next call, where that has as much time, and how much that is.
         self._arm: Callable[[], None] | None = None
+        self._seconds = 0.0
         # Made by the first call that has a cancel token.
         self._watch: Watch | None = None
         # After a trap: the instance must not be used any more.
@@ -514,11 +516,14 @@ class Instance(GuestMemory):
         ticker.begin(seconds)
         if self._watch is not None:
             seconds = self._watch.begin(seconds, None)
-        count = ticks(seconds)
-        if count != self._armed or self._arm is None:
+        arm = self._arm
+        if arm is None or seconds != self._seconds:
             # Most deadlines are alike.
-            self._armed, self._arm = count, self._machine.deadline_setter(count)
-        self._arm()
+            self._seconds, count = seconds, ticks(seconds)
+            if arm is None or count != self._armed:
+                arm = self._arm = self._machine.deadline_setter(count)
+                self._armed = count
+        arm()
         try:
             if self.cancelled:
                 raise Interrupted

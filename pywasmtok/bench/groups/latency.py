@@ -53,7 +53,9 @@ def of_size(bench: Bench, corpus: str, form: str, size: int) -> Iterator[Row]:
         for label, share in PERCENTILES.items():
             measured = Measure(label, "us", higher_is_better=False, clock="wall")
             for name, times in times_of.items():
-                yield bench.row(case, measured, name, [percentile(times, share)], verdicts[name].ids)
+                yield bench.row(
+                    case, measured, name, [percentile(times, share)], verdicts[name].ids
+                )
 
 
 def one_by_one(contender: Contender, texts: Sequence[str]) -> tuple[list[float], list[Any]]:

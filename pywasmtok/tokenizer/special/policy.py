@@ -10,7 +10,9 @@ from ...errors import InvalidArgument
 
 __all__ = [
     "ALL",
+    "NAMES_ARE_TEXT",
     "NONE",
+    "WITH_SPECIAL_TOKENS",
     "AddedName",
     "Policy",
     "Special",
@@ -19,6 +21,10 @@ __all__ = [
     "policy_of",
     "segments_document",
 ]
+
+# Flags of a short call (`backends.base.Quick`).
+WITH_SPECIAL_TOKENS: Final = 1
+NAMES_ARE_TEXT: Final = 4
 
 Special = str | Set[str]
 """`"all"`, `"none"`, `"raise"`, or the set of the names that are tokens."""
