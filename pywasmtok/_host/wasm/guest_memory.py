@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import lru_cache
 from typing import cast
 
 from .machine import MemoryOfGuest
@@ -40,4 +41,10 @@ class GuestMemory:
         if size != self._size:
             view = self._guest.view()
             self._size, self._view = len(view), view
-            self._bytes = cast("bytes", (ctypes.c_char * len(view)).from_buffer(view))
+            self._bytes = cast("bytes", _array_type(len(view)).from_buffer(view))
+
+
+@lru_cache(maxsize=64)
+def _array_type(size: int) -> type[ctypes.Array[ctypes.c_char]]:
+    """Making the type takes longer than making the array, and clones have few sizes."""
+    return ctypes.c_char * size
