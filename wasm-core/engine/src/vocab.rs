@@ -18,7 +18,7 @@ struct Entry {
     id: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Vocab {
     texts: String,
     entries: Vec<Entry>,

@@ -1,7 +1,7 @@
 //! The parts of a [`Definition`](crate::definition::Definition) that only llama.cpp has: what a
 //! GGUF file means where no step of HuggingFace's library does the same.
 
-use crate::definition::Bpe;
+use crate::definition::{Bpe, Merge};
 use crate::vocab::Vocab;
 
 /// What llama.cpp does to a text before it is cut.
@@ -101,6 +101,34 @@ pub struct TextMerges {
     pub ranking: Ranking,
     pub unknown: Unknown,
     pub whole: Whole,
+    /// The same by id, in the order of the scores: where ids say as much as texts, else empty.
+    pub merges: Vec<Merge>,
+}
+
+impl TextMerges {
+    /// The same as a list with a class for each merge, of which the leftmost comes first.
+    pub fn by_id(self) -> (Bpe, Vec<u32>) {
+        let class = |merge: &Merge| match &self.ranking {
+            Ranking::Scores(ranks) => ranks.get(merge.product as usize).copied(),
+            Ranking::Merges(_) => None,
+        };
+        let classes = self.merges.iter().map(|merge| class(merge).unwrap_or_default()).collect();
+        (scored(self.vocab, self.merges), classes)
+    }
+}
+
+/// What merges by score over characters and spells others in bytes.
+pub fn scored(vocab: Vocab, merges: Vec<Merge>) -> Bpe {
+    Bpe {
+        vocab,
+        merges,
+        unk: None,
+        fuse_unk: false,
+        byte_fallback: true,
+        ignore_merges: false,
+        continuing_subword_prefix: None,
+        end_of_word_suffix: None,
+    }
 }
 
 /// Which pair merges first.

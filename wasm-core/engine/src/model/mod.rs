@@ -60,7 +60,11 @@ impl Model {
             }
             definition::Model::Greedy(model) => Self::Greedy(Box::new(Greedy::new(model))),
             definition::Model::Llama(LlamaModel::Scored { bpe, ranks }) => {
-                Self::Bpe(Box::new(Bpe::with_ranks(bpe, &ranks)))
+                Self::Bpe(Box::new(Bpe::with_ties(bpe, reading, ranks)))
+            }
+            definition::Model::Llama(LlamaModel::Texts(texts)) if !texts.merges.is_empty() => {
+                let (bpe, classes) = texts.by_id();
+                Self::Bpe(Box::new(Bpe::with_ties(bpe, reading, classes)))
             }
             definition::Model::Llama(llama) => Self::Llama(Box::new(Llama::new(llama)?)),
         })
@@ -255,6 +259,14 @@ impl Model {
             Self::Bpe(bpe) => bpe.serves_bytes(),
             Self::Greedy(_) => true,
             _ => false,
+        }
+    }
+
+    /// Whether [`Self::range_ids`] can be used for this text.
+    pub fn spells(&self, text: &[u8]) -> bool {
+        match self {
+            Self::Bpe(bpe) => bpe.spells(text),
+            _ => self.serves_bytes(),
         }
     }
 

@@ -213,18 +213,18 @@ impl Tokenizer {
             return Ok(());
         }
         match &self.route {
-            Route::Scanner(scanner) => {
+            Route::Scanner(scanner) if self.model.spells(piece.as_bytes()) => {
                 if let Some((bpe, scratch)) = self.model.as_bpe(&mut workspace.model) {
                     scanner.visit(ScanPieces { bpe, scratch, text: piece.as_bytes(), out });
                 }
             }
-            Route::Ranges(plan) => {
+            Route::Ranges(plan) if self.model.spells(piece.as_bytes()) => {
                 workspace.ranges.clear();
                 plan.split_into(piece, &mut workspace.ranges)?;
                 let Workspace { model, ranges, .. } = workspace;
                 self.model.range_ids(model, piece.as_bytes(), ranges, out)?;
             }
-            Route::Blanks(_) | Route::Steps { .. } => {
+            _ => {
                 let text = AlignedText::new(piece, origin, false);
                 for part in self.pre_tokenizers.apply(vec![text])? {
                     self.model.ids(&mut workspace.model, part.as_str(), out)?;

@@ -140,8 +140,10 @@ impl Tokenizer {
             ..
         } = definition;
         let lead = Lead::of(&normalizer, &pre_tokenizer);
+        let spells = |step: &PreTokenizer| matches!(step, PreTokenizer::ByteLevel { .. });
         let reading = match (&plan, lead) {
             (Some(_), _) => Reading::Bytes,
+            (None, None) if pre_tokenizer.iter().any(spells) => Reading::Bytes,
             (None, Some(_)) => Reading::Spaced,
             (None, None) => Reading::Characters,
         };

@@ -188,7 +188,8 @@ fn model(mut file: File, pre: &Pre, is_gemma: bool) -> Result<Model> {
         _ => Whole::None,
     };
     let unknown = if byte_level { Unknown::Ascii } else { Unknown::SomeBytes };
-    let texts = TextMerges { vocab, ranking: Ranking::Merges(listed), unknown, whole };
+    let ranking = Ranking::Merges(listed);
+    let texts = TextMerges { vocab, ranking, unknown, whole, merges: Vec::new() };
     if by_id {
         let (texts, alike) = line_feeds_merge(texts)?;
         if alike {

@@ -8,6 +8,7 @@ use crate::model::bpe::cache::pieces::PieceCache;
 use crate::model::bpe::long::backtrack::PieceMerger;
 use crate::model::bpe::merge::merger::Merger;
 use crate::model::bpe::multibyte::segments::{self, Segments};
+use crate::split::byte_level::byte_of_char;
 use crate::split::scan::PieceScan;
 
 /// So few missed pieces have nothing to share: what it takes to merge them together costs more.
@@ -20,6 +21,12 @@ impl Bpe {
     /// Whether [`Bpe::encode_pieces`] can be used.
     pub fn serves_bytes(&self) -> bool {
         self.bytes.is_some()
+    }
+
+    /// Whether it can be used for this text.
+    #[inline]
+    pub fn spells(&self, text: &[u8]) -> bool {
+        self.bytes.as_ref().is_some_and(|bytes| bytes.spell(text))
     }
 
     /// Whether characters of several bytes are merged as wholes.
@@ -91,6 +98,31 @@ impl Bpe {
             }
         }
         self.settle(scratch, text, out);
+    }
+
+    /// The ids of a piece in the byte alphabet; says whether it is one whose bytes have tokens.
+    pub(super) fn spelled_ids(
+        &self,
+        scratch: &mut BpeScratch,
+        piece: &str,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let mut bytes = std::mem::take(&mut scratch.spelled);
+        bytes.clear();
+        if self.serves_bytes() {
+            bytes.extend(piece.chars().map_while(byte_of_char));
+        }
+        let serves = bytes.len() == piece.chars().count() && self.spells(&bytes);
+        match self.tables().filter(|_| serves) {
+            // A step that cuts letters of the alphabet may have cut inside a character.
+            Some(tables) if std::str::from_utf8(&bytes).is_err() => {
+                tables.merge(&mut scratch.merger, &bytes, out);
+            }
+            _ if serves => self.encode_ranges(scratch, &bytes, &[(0, bytes.len() as u32)], out),
+            _ => {}
+        }
+        scratch.spelled = bytes;
+        serves
     }
 
     /// Encodes the pieces of the queue and empties it.
@@ -214,7 +246,9 @@ mod tests {
     use crate::definition::Merge;
     use crate::oracle::bpe::{byte_level_with, bytes_alone, merge_slowly};
     use crate::oracle::random::Random;
+    use crate::split::byte_level::CHAR_OF_BYTE;
     use crate::split::scan::{ScanVisitor, Scanner};
+    use crate::vocab::Vocab;
 
     struct Encode<'a>(&'a Bpe, &'a mut BpeScratch, &'a [Merge], &'a str);
 
@@ -269,5 +303,53 @@ mod tests {
                 scanner.visit(Encode(&bpe, &mut scratch, &merges, &text));
             }
         }
+    }
+
+    /// Pieces in the byte alphabet, also such that begin inside a character or have bytes without a
+    /// token, which vanish.
+    #[test]
+    fn spelled_pieces_are_those_bytes() {
+        const LACKING: [u8; 2] = [3, 0xF2];
+        let mut random = Random::new(79);
+        let mut vocab = Vocab::new();
+        for (byte, c) in (0u8..=255).zip(CHAR_OF_BYTE) {
+            if !LACKING.contains(&byte) {
+                vocab.insert(&c.to_string(), byte.into()).unwrap();
+            }
+        }
+        let (mut merges, mut known): (Vec<Merge>, Vec<u32>) =
+            (Vec::new(), [97, 98, 99, 32, 0xC3, 0xA9, 0xE4, 0xBD, 0xA0].into());
+        while merges.len() < 80 {
+            let (left, right) = (*random.pick(&known), *random.pick(&known));
+            let text = format!("{}{}", vocab.text(left).unwrap(), vocab.text(right).unwrap());
+            if vocab.id(&text).is_none() && text.chars().count() < 12 {
+                let product = vocab.id_bound();
+                vocab.insert(&text, product).unwrap();
+                known.push(product);
+                merges.push(Merge { left, right, product });
+            }
+        }
+        let bpe = Bpe::new(byte_level_with(vocab, merges.clone()), Reading::Bytes);
+        let mut scratch = bpe.scratch();
+        let (mut cut, mut lacking) = (0, 0);
+        for round in 0..3000 {
+            let length = 1 + random.below(if round % 30 == 0 { 600 } else { 40 });
+            let atoms: [&[u8]; 8] =
+                [b"a", b"b", b"c", b" ", b"\xC3\xA9", b"\xE4\xBD\xA0", b"\xA9", b"\x03"];
+            let kinds = 1 + random.below(atoms.len());
+            let bytes: Vec<u8> =
+                (0..length).flat_map(|_| atoms[random.below(kinds)].iter().copied()).collect();
+            let piece: String = bytes.iter().map(|&byte| CHAR_OF_BYTE[usize::from(byte)]).collect();
+            let symbols: Vec<u32> = bytes.iter().map(|&byte| byte.into()).collect();
+            let symbols: Vec<u32> = symbols.into_iter().filter(|&id| id != 3).collect();
+            cut += usize::from(std::str::from_utf8(&bytes).is_err());
+            lacking += usize::from(bytes.len() > symbols.len());
+            let expected: Vec<u32> =
+                merge_slowly(&symbols, &merges).into_iter().map(|token| token.0).collect();
+            let mut ids = Vec::new();
+            bpe.ids(&mut scratch, &piece, &mut ids);
+            assert_eq!(ids, expected, "{piece:?}");
+        }
+        assert!(cut > 300 && lacking > 200, "{cut} {lacking}");
     }
 }

@@ -15,7 +15,7 @@ use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::model::bpe::cache::pieces::PieceCache;
 use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::merger::{merge_symbols, Merger};
-use crate::model::bpe::merge::pairs::{PairTable, NONE};
+use crate::model::bpe::merge::pairs::{have_ties, PairTable, NONE};
 use crate::model::bpe::merge::symbols::Units;
 use crate::model::bpe::merge::symbols::BLANK;
 use crate::split::byte_level::byte_of_char;
@@ -51,13 +51,13 @@ pub fn learn(
     let encode = |text: &str, piece: &mut Vec<u8>, ids: &mut Vec<u32>| {
         let mut chars = text.chars();
         piece.extend(chars.by_ref().map_while(byte_of_char));
-        if chars.next().is_some() || piece.len() != text.chars().count() {
+        if chars.next().is_some() || piece.len() != text.chars().count() || !bytes.spell(piece) {
             return None;
         }
         Some(bytes.merge(pairs, &mut merger, piece, ids))
     };
     let (mut learned, happens) = learn_texts(vocab, merges.len(), ignore_merges, encode);
-    if leave_out(vocab, merges, pairs, &happens) {
+    if leave_out(vocab, merges, &mut Vec::new(), pairs, &happens) {
         bytes.rank_first_round(pairs);
         learned.all_happen = true;
     }
@@ -65,29 +65,28 @@ pub fn learn(
 }
 
 /// The same of a vocabulary of characters, each of which has symbols of its own, whatever its
-/// neighbours are. Pieces are learned as they are read: with spaces for blanks.
-pub fn learn_spaced(
+/// neighbours are. `classes`: of the merges, or none. Pieces are learned as they are read: where they
+/// are `spaced`, with spaces for blanks.
+pub fn learn_chars(
     vocab: &Vocab,
     merges: &mut Vec<Merge>,
+    classes: &mut Vec<u32>,
     pairs: &mut PairTable,
     units: &Units,
+    spaced: bool,
 ) -> Learned {
     let (mut merger, mut symbols) = (Merger::default(), Vec::new());
     let encode = |text: &str, piece: &mut Vec<u8>, ids: &mut Vec<u32>| {
-        if text.contains(' ') {
-            return None;
-        }
-        for (n, word) in text.split(BLANK).enumerate() {
-            if n > 0 {
-                piece.push(b' ');
-            }
-            piece.extend_from_slice(word.as_bytes());
+        match spaced {
+            true if text.contains(' ') => return None,
+            true => piece.extend_from_slice(text.replace(BLANK, " ").as_bytes()),
+            false => piece.extend_from_slice(text.as_bytes()),
         }
         units.symbols(vocab, text, &mut symbols);
         Some(merge_symbols(pairs, &mut merger, &symbols, ids))
     };
-    let (learned, happens) = learn_texts(vocab, merges.len(), false, encode);
-    leave_out(vocab, merges, pairs, &happens);
+    let (mut learned, happens) = learn_texts(vocab, merges.len(), false, encode);
+    learned.all_happen = leave_out(vocab, merges, classes, pairs, &happens);
     learned
 }
 
@@ -136,18 +135,21 @@ fn learn_texts(
 fn leave_out(
     vocab: &Vocab,
     merges: &mut Vec<Merge>,
+    classes: &mut Vec<u32>,
     pairs: &mut PairTable,
     happens: &[bool],
 ) -> bool {
     // Merges know their parts by id, so the argument above needs one text for each.
     let knows = !vocab.shares_ids();
     if knows {
-        let mut rank = 0;
-        merges.retain(|_| {
-            rank += 1;
-            happens.get(rank - 1).copied().unwrap_or(true)
-        });
-        *pairs = PairTable::new(merges);
+        let mut all = happens.iter().copied();
+        merges.retain(|_| all.next().unwrap_or(true));
+        let mut all = happens.iter().copied();
+        classes.retain(|_| all.next().unwrap_or(true));
+        *pairs = match have_ties(classes) {
+            true => PairTable::classed(merges, classes),
+            false => PairTable::new(merges),
+        };
     }
     knows
 }
@@ -183,8 +185,8 @@ mod tests {
             }
             let full = PairTable::ranked(&merges);
             let mut pairs = PairTable::ranked(&merges);
-            let full_bytes = ByteUnits::new(&vocab, &full).unwrap();
-            let mut bytes = ByteUnits::new(&vocab, &pairs).unwrap();
+            let full_bytes = ByteUnits::new(&vocab, &full, false).unwrap();
+            let mut bytes = ByteUnits::new(&vocab, &pairs, false).unwrap();
             let before = merges.len();
             learn(&vocab, &mut merges, &mut pairs, &mut bytes, false);
             left_out += before - merges.len();

@@ -32,7 +32,7 @@ use long::backtrack::{PieceMerger, Tables};
 use long::longest_token::Longest;
 use merge::byte_units::ByteUnits;
 use merge::pairs::PairTable;
-use merge::symbols::{Symbol, Units};
+use merge::symbols::{Symbol, Units, BLANK, BLANK_TEXT};
 use misses::Missed;
 use multibyte::char_atoms::CharAtoms;
 use multibyte::segments::Segments;
@@ -49,16 +49,27 @@ pub enum Reading {
     Bytes,
 }
 
+/// Text that has one of the bytes which the vocabulary lacks is encoded as characters, by the same
+/// merges: that has to be all the difference.
+fn may_lack_bytes(definition: &Definition) -> bool {
+    let Definition { merges, unk, byte_fallback, ignore_merges, .. } = definition;
+    let is_unknown = |id: u32| Some(id) == *unk;
+    !byte_fallback
+        && !ignore_merges
+        && !merges.iter().any(|merge| is_unknown(merge.left) || is_unknown(merge.right))
+}
+
 #[derive(Debug)]
 pub struct Bpe {
     pub vocab: Vocab,
     pairs: PairTable,
     units: Units,
-    /// `None` where single bytes are missing from the vocabulary, so that the way of bytes would
-    /// have to know about unknown ones.
+    /// `None` where single bytes are missing from the vocabulary in a way that could be seen.
     bytes: Option<ByteUnits>,
-    /// The same for parts that are ASCII, where spaces stand for blanks.
+    /// The same for parts that are ASCII, in a vocabulary of characters that has parts.
     ascii: Option<ByteUnits>,
+    /// Whether spaces stand for blanks in parts.
+    spaced: bool,
     known: Known,
     /// `None` where long pieces are merged like others.
     longest: Option<Longest>,
@@ -81,51 +92,55 @@ pub struct BpeScratch {
     batch: Box<Batch>,
     missed: Box<Missed>,
     segments: Box<Segments>,
+    /// The bytes of a piece that comes in the byte alphabet.
+    spelled: Vec<u8>,
 }
 
 impl Bpe {
     pub fn new(definition: Definition, reading: Reading) -> Self {
-        let pairs = PairTable::ranked(&definition.merges);
-        Self::with_pairs(definition, reading, pairs)
+        Self::with_ties(definition, reading, Vec::new())
     }
 
-    /// Over characters, with a rank for each merge that others may share if they make the same.
-    pub fn with_ranks(definition: Definition, ranks: &[u32]) -> Self {
-        let pairs = PairTable::shared(&definition.merges, ranks);
-        Self::with_pairs(definition, Reading::Characters, pairs)
-    }
-
-    fn with_pairs(definition: Definition, reading: Reading, mut pairs: PairTable) -> Self {
+    /// With a class for each merge, ascending, or none: of one class the leftmost in the text comes
+    /// first, whichever it is. Only characters have classes.
+    pub fn with_ties(definition: Definition, reading: Reading, mut classes: Vec<u32>) -> Self {
+        let mut pairs = PairTable::classed(&definition.merges, &classes);
         let units = Units::new(&definition);
         let decorated =
             definition.continuing_subword_prefix.as_ref().is_some_and(|p| !p.is_empty())
                 || definition.end_of_word_suffix.as_ref().is_some_and(|s| !s.is_empty());
-        let mut bytes = match reading == Reading::Bytes && !decorated {
-            true => ByteUnits::new(&definition.vocab, &pairs),
+        let mut bytes = match reading == Reading::Bytes && !decorated && classes.is_empty() {
+            true => ByteUnits::new(&definition.vocab, &pairs, may_lack_bytes(&definition)),
             false => None,
         };
         let joins = if bytes.is_some() { None } else { Joins::new(&definition) };
+        let spaced = reading == Reading::Spaced;
         let Definition { vocab, mut merges, ignore_merges, .. } = definition;
         let Learned { seed, mut unreachable, known, all_happen } = match &mut bytes {
             Some(bytes) => learn::learn(&vocab, &mut merges, &mut pairs, bytes, ignore_merges),
-            None if joins.is_some() && reading == Reading::Spaced => {
-                learn::learn_spaced(&vocab, &mut merges, &mut pairs, &units)
+            None if joins.is_some() => {
+                learn::learn_chars(&vocab, &mut merges, &mut classes, &mut pairs, &units, spaced)
             }
-            None if joins.is_some() => Learned::default(),
             None => Learned { seed: PieceCache::none(), ..Learned::default() },
         };
         let known = Known::new(&known);
         unreachable
             .retain(|piece, _| known.id(Key::new(piece, 0, piece.len()), piece.len()).is_none());
         let unreachable = Unreachable::new(unreachable);
-        let longest = match &bytes {
-            Some(bytes) if all_happen => Longest::new(&merges, &pairs, bytes, &known),
-            _ => None,
-        };
         let atoms = bytes.as_ref().and_then(|bytes| CharAtoms::new(&vocab, &merges, &pairs, bytes));
-        let ascii = match joins.is_some() && reading == Reading::Spaced {
-            true => ByteUnits::of_ascii(&vocab, &units, &pairs),
-            false => None,
+        let ascii = match joins {
+            Some(_) => ByteUnits::of_ascii(&vocab, &units, &pairs, spaced),
+            None => None,
+        };
+        let longest = match (&bytes, &ascii) {
+            (Some(bytes), _) if all_happen => {
+                Longest::new(&merges, &pairs, bytes.symbols(), &known)
+            }
+            (None, Some(_)) if all_happen => {
+                let blank = if spaced { " " } else { BLANK_TEXT };
+                Longest::new(&merges, &pairs, units.all(&vocab, blank), &known)
+            }
+            _ => None,
         };
         Self {
             vocab,
@@ -133,6 +148,7 @@ impl Bpe {
             units,
             bytes,
             ascii,
+            spaced,
             known,
             longest,
             atoms,
@@ -151,6 +167,7 @@ impl Bpe {
             batch: Box::default(),
             missed: Box::default(),
             segments: Box::new(Segments::new(self.atoms.is_some())),
+            spelled: Vec::new(),
         }
     }
 
@@ -158,7 +175,21 @@ impl Bpe {
     fn tables(&self) -> Option<Tables<'_>> {
         let Self { pairs, known, .. } = self;
         let bytes = self.bytes.as_ref()?;
-        Some(Tables { pairs, bytes, known, longest: self.longest.as_ref() })
+        Some(Tables { pairs, bytes, known, longest: self.longest.as_ref(), chars: None })
+    }
+
+    /// Appends the ids of a long part of a vocabulary of characters; says whether it could.
+    fn long_part(&self, merger: &mut PieceMerger, part: &str, out: &mut Vec<u32>) -> bool {
+        let Self { pairs, known, ascii, longest: longest @ Some(_), .. } = self else {
+            return false;
+        };
+        let Some(bytes) = ascii else { return false };
+        let chars = (!part.is_ascii()).then_some((&self.units, &self.vocab));
+        let tables = Tables { pairs, bytes, known, longest: longest.as_ref(), chars };
+        match self.spaced && part.contains(BLANK) {
+            true => tables.by_longest(merger, part.replace(BLANK, " ").as_bytes(), out),
+            false => tables.by_longest(merger, part.as_bytes(), out),
+        }
     }
 
     /// Whether no token has the two side by side; `None` where a piece has to be merged as a whole.
@@ -197,6 +228,9 @@ impl Bpe {
                 out.push(id);
                 return;
             }
+        }
+        if self.spelled_ids(scratch, piece, out) {
+            return;
         }
         let Some(joins) = &self.joins else {
             self.merge_symbols(scratch, piece);

@@ -7,7 +7,8 @@ use super::{Bpe, BpeScratch};
 use crate::model::bpe::cache::batch::{Batch, VIEW};
 use crate::model::bpe::cache::key::Key;
 use crate::model::bpe::cache::pieces::PieceCache;
-use crate::model::bpe::merge::merger::{merge_symbols, Merger};
+use crate::model::bpe::long::backtrack::PieceMerger;
+use crate::model::bpe::merge::merger::{merge_symbols, SHORT};
 use crate::model::bpe::merge::symbols::Symbol;
 use crate::model::bpe::merge::symbols::BLANK;
 use crate::model::bpe::spaced::joins::Joins;
@@ -144,7 +145,7 @@ impl Bpe {
         let BpeScratch { merger, symbols, cache, batch, missed, .. } = scratch;
         batch.look_up(cache);
         let mut copied = 0;
-        let ascii = self.ascii.as_ref().filter(|_| SPACED);
+        let ascii = self.ascii.as_ref().filter(|_| SPACED == self.spaced);
         for misses in batch.misses().chunks(Missed::ROOM) {
             if let Some(ascii) = ascii {
                 missed.prepare(self, ascii, cache, batch, text.as_bytes(), misses);
@@ -162,7 +163,7 @@ impl Bpe {
                 if ascii.is_some() && missed.take(n, cache, key, part.as_bytes(), out) {
                     continue;
                 }
-                let working = (&mut merger.merger, &mut *symbols, &mut *cache);
+                let working = (&mut *merger, &mut *symbols, &mut *cache);
                 self.encode_missed_part::<SPACED>(working, key, part, out);
             }
         }
@@ -174,7 +175,7 @@ impl Bpe {
     #[inline(never)]
     fn encode_missed_part<const SPACED: bool>(
         &self,
-        (merger, symbols, cache): (&mut Merger, &mut Vec<Symbol>, &mut PieceCache),
+        (merger, symbols, cache): (&mut PieceMerger, &mut Vec<Symbol>, &mut PieceCache),
         key: Key,
         part: &str,
         out: &mut Vec<u32>,
@@ -183,14 +184,17 @@ impl Bpe {
             return;
         }
         let before = out.len();
-        match self.whole(key, part.as_bytes()).filter(|_| SPACED) {
+        // Of a part with its blanks written, a space is none.
+        let is_learned = SPACED == self.spaced || !(SPACED || part.contains(' '));
+        match self.whole(key, part.as_bytes()).filter(|_| is_learned) {
             Some(id) => out.push(id),
+            None if part.len() > SHORT && is_learned && self.long_part(merger, part, out) => {}
             None => {
                 match SPACED && part.contains(' ') {
                     true => self.units.symbols(&self.vocab, &with_blanks(part), symbols),
                     false => self.units.symbols(&self.vocab, part, symbols),
                 }
-                merge_symbols(&self.pairs, merger, symbols, out);
+                merge_symbols(&self.pairs, &mut merger.merger, symbols, out);
             }
         }
         cache.remember(key, part.as_bytes(), out.get(before..).unwrap_or_default());
@@ -221,6 +225,7 @@ fn with_blanks(part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::definition::{Bpe as Definition, Merge};
+    use crate::model::bpe::long::backtrack::PieceMerger;
     use crate::model::bpe::{Bpe, Reading};
     use crate::oracle::random::Random;
     use crate::vocab::Vocab;
@@ -299,6 +304,36 @@ mod tests {
             }
         }
         assert!(parts > 200_000, "{parts}");
+    }
+
+    /// Few characters and many merges, so that parts are long, against merging.
+    #[test]
+    fn long_parts_are_merged() {
+        let mut random = Random::new(31);
+        let mut long = 0;
+        for round in 0..240 {
+            let reading = [Reading::Spaced, Reading::Characters][round % 2];
+            let bpe = Bpe::new(definition(&mut random), reading);
+            let (mut scratch, mut merger) = (bpe.scratch(), PieceMerger::default());
+            for _ in 0..10 {
+                let kinds: Vec<&str> =
+                    (0..1 + random.below(3)).map(|_| *random.pick(&ATOMS)).collect();
+                let length = 64 + random.below(1500);
+                let text: String = (0..length).map(|_| *random.pick(&kinds)).collect();
+                let mut tokens = Vec::new();
+                bpe.tokens(&mut scratch, &text, &mut tokens);
+                let expected: Vec<u32> = tokens.iter().map(|token| token.id).collect();
+                let mut ids = vec![7];
+                if bpe.long_part(&mut merger, &text, &mut ids) {
+                    assert_eq!(ids[1..], expected, "{text:?}");
+                    long += 1;
+                }
+                ids.clear();
+                bpe.ids(&mut scratch, &text, &mut ids);
+                assert_eq!(ids, expected, "{text:?}");
+            }
+        }
+        assert!(long > 1500, "{long}");
     }
 
     /// Stretches and the tokens between them in one queue, against one stretch after the other.

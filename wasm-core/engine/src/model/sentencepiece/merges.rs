@@ -7,10 +7,11 @@
 //! by its place. [`super::agenda`] is the slow version.
 
 use super::{Part, Pieces};
-use crate::definition::Merge;
 use crate::definition::PieceKind;
+use crate::definition::{Bpe as Listed, Merge};
 use crate::model::bpe::merge::pairs::{PairTable, NONE};
 use crate::model::bpe::spaced::joins::Joins;
+use crate::model::bpe::{Bpe, Reading};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -31,6 +32,8 @@ pub struct Merges {
     /// Symbols from here on are characters that are no pieces of their own.
     bound: u32,
     pub joins: Joins,
+    /// The same merges as listed ones, where all that can be seen is ids. `None`: see [`listed`].
+    pub bpe: Option<Box<Bpe>>,
 }
 
 /// Working memory, kept from text to text.
@@ -97,6 +100,7 @@ impl Merges {
             classes.extend(class.1.iter().map(|_| class.0));
         }
         let merges: Vec<Merge> = scored.into_iter().map(|(_, merge)| merge).collect();
+        let bpe = if next == bound { listed(pieces, &merges, &classes) } else { None };
         let mut plane = vec![pieces.unk; 0x1_0000];
         for (&c, &id) in &chars {
             if let Some(place) = plane.get_mut(c as usize) {
@@ -112,6 +116,7 @@ impl Merges {
             astral: chars,
             bound,
             joins: Joins::of_texts(texts),
+            bpe: bpe.map(Box::new),
         })
     }
 
@@ -152,6 +157,27 @@ impl Merges {
         let rank = self.pairs.rank(left, right);
         (rank, self.classes.get(rank as usize).copied().unwrap_or(NONE))
     }
+}
+
+/// The merges as a list, with ties. `None` where a character is a piece that text never is.
+fn listed(pieces: &Pieces, merges: &[Merge], classes: &[u32]) -> Option<Bpe> {
+    let is_text = |id: u32| matches!(pieces.kind(id), PieceKind::Normal | PieceKind::UserDefined);
+    let mut entries = pieces.vocab.iter();
+    if !entries.all(|(text, id)| text.chars().nth(1).is_some() || is_text(id)) {
+        return None;
+    }
+    let definition = Listed {
+        vocab: pieces.vocab.clone(),
+        merges: merges.to_vec(),
+        unk: Some(pieces.unk),
+        fuse_unk: false,
+        byte_fallback: pieces.bytes.is_some(),
+        ignore_merges: false,
+        continuing_subword_prefix: None,
+        end_of_word_suffix: None,
+    };
+    let bpe = Bpe::with_ties(definition, Reading::Characters, classes.to_vec());
+    Some(bpe).filter(Bpe::has_parts)
 }
 
 impl Merger {

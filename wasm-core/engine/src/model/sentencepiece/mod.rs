@@ -16,6 +16,7 @@ use super::token::Token;
 use crate::definition::{PieceAlgorithm, SentencePiece as Definition};
 use crate::model::bpe::cache::key::Key;
 use crate::model::bpe::cache::pieces::PieceCache;
+use crate::model::bpe::BpeScratch;
 use crate::vocab::Vocab;
 use merges::{Merger, Merges};
 use pieces::Pieces;
@@ -53,6 +54,7 @@ pub struct SentencePieceScratch {
     merger: Merger,
     ids: Vec<u32>,
     cache: PieceCache,
+    bpe: Option<Box<BpeScratch>>,
 }
 
 impl SentencePiece {
@@ -102,9 +104,13 @@ impl SentencePiece {
             best: Vec::new(),
             merger: Merger::default(),
             ids: Vec::new(),
-            cache: match self.algorithm {
-                Algorithm::Merges(_) => PieceCache::default(),
+            cache: match &self.algorithm {
+                Algorithm::Merges(merges) if merges.bpe.is_none() => PieceCache::default(),
                 _ => PieceCache::none(),
+            },
+            bpe: match &self.algorithm {
+                Algorithm::Merges(merges) => merges.bpe.as_ref().map(|bpe| Box::new(bpe.scratch())),
+                _ => None,
             },
         }
     }
@@ -145,6 +151,17 @@ impl SentencePiece {
             self.push_ids(text, &scratch.parts, first, out);
             return;
         };
+        if let (Some(bpe), Some(scratch)) = (&merges.bpe, &mut scratch.bpe) {
+            self.pieces.stretches(text, |stretch, user_defined| {
+                bpe.ids(scratch, stretch, out);
+                out.extend(user_defined);
+            });
+            let unk = self.pieces.unk;
+            if self.pieces.bytes.is_none() && out.iter().skip(first).any(|&id| id == unk) {
+                self.fuse_unknown(first, out);
+            }
+            return;
+        }
         merges.joins.parts(text, |start, end| {
             let part = text.get(start..end).unwrap_or_default();
             let key = Key::new(text.as_bytes(), start, end - start);
@@ -164,6 +181,16 @@ impl SentencePiece {
             scratch.cache.remember(key, part.as_bytes(), &scratch.ids);
             self.append(&scratch.ids, first, out);
         });
+    }
+
+    /// Leaves one of unknown ids side by side.
+    fn fuse_unknown(&self, first: usize, out: &mut Vec<u32>) {
+        let unk = self.pieces.unk;
+        let new = out.split_off(first);
+        for one in new.chunk_by(|left, right| (*left == unk) == (*right == unk)) {
+            let kept = if one.first() == Some(&unk) { 1 } else { one.len() };
+            out.extend_from_slice(one.get(..kept).unwrap_or_default());
+        }
     }
 
     /// Appends ids of which the first may be the unknown one, as may the one before it.

@@ -58,6 +58,20 @@ impl Pieces {
         }
     }
 
+    /// Calls `each` for the text up to each user-defined symbol, with this one, and for the rest.
+    pub fn stretches<'a>(&self, text: &'a str, mut each: impl FnMut(&'a str, Option<u32>)) {
+        let (mut start, mut at) = (0, if self.user_defined.longest() > 0 { 0 } else { text.len() });
+        while let Some((length, user_defined)) = self.symbol(text, at) {
+            if user_defined {
+                let id = text.get(at..at + length).and_then(|symbol| self.possible(symbol));
+                each(text.get(start..at).unwrap_or_default(), id);
+                start = at + length;
+            }
+            at += length;
+        }
+        each(text.get(start..).unwrap_or_default(), None);
+    }
+
     pub fn has_unused(&self) -> bool {
         self.kinds.contains(&PieceKind::Unused)
     }

@@ -107,7 +107,7 @@ fn llama(out: &mut Canonical, model: &LlamaModel) {
             out.list(ranks, |out, rank| out.id(*rank));
         }
         LlamaModel::Texts(model) => {
-            let TextMerges { vocab: tokens, ranking, unknown, whole } = model;
+            let TextMerges { vocab: tokens, ranking, unknown, whole, merges: _ } = model;
             out.text("llama.cpp texts");
             vocab(out, tokens);
             match ranking {

@@ -2,8 +2,9 @@
 //!
 //! A third of the pieces that the cache does not know are tokens: too many to start the cache with,
 //! and the longest way to go by merges, as every symbol of them merges. So they are looked up. Most
-//! pieces that come here are no tokens, and one load of four bytes says that: an id with some bits of
-//! the hash beside it. The tables are never written to, so all clones of an instance share them.
+//! pieces that come here are no tokens, and one load of sixteen bytes says that: four ids, each with
+//! some bits of a hash beside it. The tables are never written to, so all clones of an instance share
+//! them.
 
 use super::key::{Key, MAX_KEY};
 use crate::simd::lane16::Wide;

@@ -17,13 +17,21 @@ use super::premerge::Premerge;
 use crate::model::bpe::cache::vocabulary::Known;
 use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::merger::{Merger, SHORT};
-use crate::model::bpe::merge::pairs::PairTable;
+use crate::model::bpe::merge::pairs::{PairTable, NONE};
+use crate::model::bpe::merge::symbols::Units;
+use crate::vocab::Vocab;
 
 /// Rows of which more is asked for each byte (a pair to be judged is one, a byte to be merged for that
 /// another) are no quick way any more. Real ones need two or three.
 const MOST_WORK: usize = 64;
 
-/// Working memory.
+/// Pairs that had to be merged to be judged: so many are remembered.
+const JUDGED: usize = 1 << 10;
+
+/// Tokens from this length on are tried once more behind themselves.
+const REPEATED: usize = 4;
+
+/// Working memory. Belongs to one model.
 #[derive(Debug, Default)]
 pub struct Backtrack {
     /// Tokens, and where they start.
@@ -32,6 +40,8 @@ pub struct Backtrack {
     dead: Vec<u64>,
     /// Tokens to take apart.
     parts: Vec<u32>,
+    /// Two tokens, and whether they stay apart, in a place that the two say.
+    judged: Vec<(u32, u32, bool)>,
     premerge: Premerge,
 }
 
@@ -49,6 +59,8 @@ pub struct Tables<'a> {
     pub bytes: &'a ByteUnits,
     pub known: &'a Known,
     pub longest: Option<&'a Longest>,
+    /// Where a piece has characters of several bytes that are one symbol each.
+    pub chars: Option<(&'a Units, &'a Vocab)>,
 }
 
 impl Tables<'_> {
@@ -61,7 +73,7 @@ impl Tables<'_> {
     }
 
     /// Says whether it could.
-    fn by_longest(self, merger: &mut PieceMerger, piece: &[u8], out: &mut Vec<u32>) -> bool {
+    pub fn by_longest(self, merger: &mut PieceMerger, piece: &[u8], out: &mut Vec<u32>) -> bool {
         let Some(longest) = self.longest else { return false };
         let PieceMerger { merger, backtrack } = merger;
         let done = backtrack.fill(self, longest, merger, piece, MOST_WORK);
@@ -82,7 +94,8 @@ impl Backtrack {
         piece: &[u8],
         most_work: usize,
     ) -> bool {
-        let Self { tokens, dead, parts, premerge } = self;
+        let Self { tokens, dead, parts, judged, premerge } = self;
+        judged.resize(JUDGED, (NONE, NONE, false));
         tokens.clear();
         dead.clear();
         dead.resize(piece.len() / 64 + 1, 0);
@@ -92,18 +105,35 @@ impl Backtrack {
             let rest = piece.get(at..).unwrap_or_default();
             let last = tokens.last().map(|token| token.0);
             let mut may_follow = |id: u32, length: usize| {
-                work += 1;
                 if is_dead(dead, at + length) {
                     return false;
                 }
+                work += 1;
                 let Some(last) = last else { return true };
                 longest.apart(tables.pairs, last, id).unwrap_or_else(|| {
+                    let place = place_of(last, id);
+                    if let Some(&(one, other, apart)) = judged.get(place) {
+                        if (one, other) == (last, id) {
+                            return apart;
+                        }
+                    }
                     let (apart, merged) = longest.merged(tables.pairs, merger, parts, last, id);
                     work += merged;
+                    if let Some(place) = judged.get_mut(place) {
+                        *place = (last, id, apart);
+                    }
                     apart
                 })
             };
             if below == usize::MAX {
+                if let Some(&(id, start)) = tokens.last() {
+                    let length = at - start as usize;
+                    if repeats(piece, start as usize, at) && may_follow(id, length) {
+                        tokens.push((id, at as u32));
+                        at += length;
+                        continue;
+                    }
+                }
                 premerge.look_ahead(tables, piece, at, tokens.len());
                 if let Some((id, end)) = premerge.token(at).filter(|token| token.1 > last_dead) {
                     if may_follow(id, end - at) {
@@ -124,15 +154,33 @@ impl Backtrack {
                         *word |= 1 << (at % 64);
                     }
                     last_dead = last_dead.max(at);
-                    let Some((_, start)) = tokens.pop() else { return false };
-                    // Of tokens that parts had, longer ones were not tried before.
-                    below = if premerge.are_used() { usize::MAX } else { at - start as usize };
+                    let Some((id, start)) = tokens.pop() else { return false };
+                    let length = at - start as usize;
+                    // Of tokens that parts had, or the one before, longer ones were not tried.
+                    let again = length >= REPEATED && tokens.last().is_some_and(|t| t.0 == id);
+                    below = if again || premerge.are_used() { usize::MAX } else { length };
                     at = start as usize;
                 }
             }
         }
         at == piece.len()
     }
+}
+
+/// Whether what begins at `start` is a long token that comes again at `at`. Where a run of blanks
+/// becomes tokens of sixteen, longer ones are tried in vain at every place before them.
+#[inline(always)]
+fn repeats(piece: &[u8], start: usize, at: usize) -> bool {
+    let end = at + (at - start);
+    end - at >= REPEATED
+        && piece.get(at) == piece.get(start)
+        && piece.get(at..end).is_some_and(|next| piece.get(start..at) == Some(next))
+}
+
+#[inline(always)]
+fn place_of(left: u32, right: u32) -> usize {
+    let mixed = (left.rotate_left(16) ^ right).wrapping_mul(0x9E37_79B1);
+    (mixed >> (u32::BITS - JUDGED.trailing_zeros())) as usize
 }
 
 #[inline(always)]
@@ -180,7 +228,6 @@ mod tests {
     #[test]
     fn taking_the_longest_is_merging() {
         let mut random = Random::new(41);
-        let mut merger = PieceMerger::default();
         let (mut served, mut out_of_order, mut back, mut ahead) = (0, 0, 0, 0);
         for round in 0..3000 {
             let letters = 1 + random.below(4);
@@ -188,6 +235,7 @@ mod tests {
             let Some(tables) = bpe.tables().filter(|tables| tables.longest.is_some()) else {
                 continue;
             };
+            let mut merger = PieceMerger::default();
             served += 1;
             let longest = tables.longest.unwrap();
             out_of_order += usize::from(!longest.all_in_order());
@@ -270,6 +318,7 @@ mod tests {
         let mut random = Random::new(43);
         let bpe = bpe(&mut random, 3, true, false);
         let Tables { pairs, bytes, known, .. } = bpe.tables().unwrap();
+        let symbols: Vec<_> = bytes.symbols().collect();
         let known_merge = Merge { left: 97, right: 97, product: 256 };
         for merges in [
             vec![],
@@ -277,7 +326,8 @@ mod tests {
             vec![Merge { left: 256, right: 97, product: 256 }],
             vec![Merge { left: 97, right: 97, product: 1 << 20 }],
         ] {
-            assert!(Longest::new(&merges, pairs, bytes, known).is_none(), "{merges:?}");
+            let longest = Longest::new(&merges, pairs, symbols.iter().copied(), known);
+            assert!(longest.is_none(), "{merges:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The tokens of a byte-level vocabulary, to find the longest one that fits ([`super::backtrack`]).
+//! The tokens of a vocabulary, to find the longest one that fits ([`super::backtrack`]).
 //!
 //! What begins a text is found by its first bytes, which say how long the tokens are that begin so. What
 //! two tokens in a row would become is found by undoing merges: that needs ranks that grow from the
@@ -10,14 +10,13 @@ use super::long_tokens::LongTokens;
 use crate::definition::Merge;
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::model::bpe::cache::vocabulary::Known;
-use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::merger::Merger;
 use crate::model::bpe::merge::pairs::{PairTable, NONE};
 
 /// A file with longer tokens could make each place of a text cost as much as it likes.
 const LONGEST_TOKEN: usize = 512;
 
-/// So often a list is read in search of tokens whose parts are there.
+/// So often a list is read, in the mean, in search of tokens whose parts are there.
 const ROUNDS: usize = 8;
 
 /// Tokens of two bytes are found by the ranks of their bytes, those of three by themselves, longer ones
@@ -36,7 +35,7 @@ struct Made {
     right: u32,
     /// One more than its rank; 0: a single byte, or no token that merging leads to.
     order: u32,
-    /// Whether merges with growing ranks have made it.
+    /// Whether merges with growing ranks have made it, of which none shares its class.
     in_order: bool,
 }
 
@@ -54,14 +53,17 @@ pub struct Longest {
 }
 
 impl Longest {
-    /// `merges`: those that can happen, in the order of their ranks in `pairs`.
-    pub fn new(
+    /// `merges`: those that can happen, in the order of their ranks in `pairs`. `symbols`: the bytes
+    /// of each symbol; the first one with an id counts.
+    pub fn new<'a>(
         merges: &[Merge],
         pairs: &PairTable,
-        bytes: &ByteUnits,
+        symbols: impl IntoIterator<Item = (&'a [u8], u32)>,
         known: &Known,
     ) -> Option<Self> {
-        let bound = merges.iter().map(|merge| merge.product as usize + 1).max()?;
+        // Characters may have larger ids than what they merge to.
+        let largest = |merge: &Merge| merge.left.max(merge.right).max(merge.product) as usize;
+        let bound = merges.iter().map(largest).max()? + 1;
         // A table by id is as long as the list of merges, not as a giant id.
         if bound > merges.len() * 2 + (1 << 16) {
             return None;
@@ -74,15 +76,16 @@ impl Longest {
         };
         // The bytes of each token, one behind the other, and where they are.
         let (mut texts, mut places) = (Vec::new(), vec![(0u32, 0u32); bound]);
-        for byte in 0..=255u8 {
-            // Bytes that no text has may share an id with one that some have.
-            if let Some(place) = places.get_mut(bytes.id(byte) as usize).filter(|p| p.1 == 0) {
-                *place = (texts.len() as u32, 1);
+        for (text, id) in symbols {
+            if let Some(place) = places.get_mut(id as usize).filter(|place| place.1 == 0) {
+                *place = (texts.len() as u32, text.len() as u32);
+                texts.extend_from_slice(text);
             }
-            texts.push(byte);
         }
         let mut left_over: Vec<Merge> = merges.to_vec();
-        for _ in 0..ROUNDS {
+        let mut left_to_read = merges.len() * ROUNDS;
+        while !left_over.is_empty() {
+            left_to_read = left_to_read.checked_sub(left_over.len())?;
             let mut later = Vec::new();
             for merge in left_over {
                 let Merge { left, right, product } = merge;
@@ -105,12 +108,6 @@ impl Longest {
                 longest.make(merge, pairs)?;
             }
             left_over = later;
-            if left_over.is_empty() {
-                break;
-            }
-        }
-        if !left_over.is_empty() {
-            return None;
         }
         longest.long.settle()?;
         Some(longest)
@@ -122,7 +119,7 @@ impl Longest {
         let rank = pairs.rank(left, right);
         let order = rank.checked_add(1)?;
         let grows = |part: Made| part.in_order && part.order < order;
-        let in_order = grows(self.made(left)) && grows(self.made(right));
+        let in_order = grows(self.made(left)) && grows(self.made(right)) && !pairs.is_tied(rank);
         *self.made.get_mut(product as usize)? = Made { left, right, order, in_order };
         (pairs.product(rank) == product).then_some(())
     }
@@ -192,15 +189,18 @@ impl Longest {
         let byte = rest.first().copied()?;
         if let (Some(&following), true) = (rest.get(1), most >= 2) {
             let rank = tables.bytes.first_rank(byte, following);
-            if rank != NONE {
+            if rank != NONE && (tables.chars.is_none() || byte | following < 0x80) {
                 let id = tables.pairs.product(rank);
                 if may_follow(id, 2) {
                     return Some((id, 2));
                 }
             }
         }
-        let id = tables.bytes.id(byte);
-        (most >= 1 && may_follow(id, 1)).then_some((id, 1))
+        let (id, length) = match tables.chars {
+            Some((units, vocab)) if byte >= 0x80 => units.first(vocab, rest)?,
+            _ => (tables.bytes.id(byte), 1),
+        };
+        (most >= length && may_follow(id, length)).then_some((id, length))
     }
 
     /// The token that is so many bytes of `text`. Some pieces are tokens that no merge leads to.

@@ -72,7 +72,7 @@ impl Premerge {
     /// Merges parts of `piece` from `at` on, if it can.
     fn fill(&mut self, tables: Tables<'_>, piece: &[u8], at: usize) -> Option<()> {
         let Tables { pairs, bytes, .. } = tables;
-        let serves = bytes.are_packed && fits_short(pairs);
+        let serves = bytes.are_packed && fits_short(pairs) && tables.chars.is_none();
         let packed = pairs.packed().filter(|_| serves)?;
         let group = self.group.get_or_insert_default();
         group.clear();

@@ -6,48 +6,78 @@ use super::symbols::{Units, BLANK};
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::vocab::Vocab;
 
+static ALL_BYTES: [u8; 256] = {
+    let (mut bytes, mut at) = ([0; 256], 0);
+    while at < 256 {
+        bytes[at] = at as u8;
+        at += 1;
+    }
+    bytes
+};
+
 #[derive(Debug)]
 pub struct ByteUnits {
     ids: [u32; 256],
     /// Whether all of them can be asked for in a table of packed slots.
     pub are_packed: bool,
+    /// The bytes without a token: text that has one of them is encoded as characters.
+    lacks: Option<Box<[bool; 256]>>,
     /// Ranks of all pairs of bytes: the first round of every merge asks for nothing else.
     first_ranks: Vec<u32>,
 }
 
 impl ByteUnits {
-    /// `None` unless every byte that UTF-8 can hold has a token.
-    pub fn new(vocab: &Vocab, pairs: &PairTable) -> Option<Self> {
+    /// `None` unless every byte that UTF-8 can hold has a token, or `may_lack` some.
+    pub fn new(vocab: &Vocab, pairs: &PairTable, may_lack: bool) -> Option<Self> {
         let mut ids = [0u32; 256];
+        let mut lacks: Option<Box<[bool; 256]>> = None;
         let mut buffer = [0; 4];
         for ((byte, id), c) in (0u8..=255).zip(ids.iter_mut()).zip(CHAR_OF_BYTE) {
             *id = match vocab.id(c.encode_utf8(&mut buffer)) {
                 Some(known) => known,
                 None if matches!(byte, 0xC0 | 0xC1 | 0xF5..) => 0,
+                None if may_lack => {
+                    lacks.get_or_insert_with(|| Box::new([false; 256]))[usize::from(byte)] = true;
+                    0
+                }
                 None => return None,
             };
         }
         let are_packed = ids.iter().all(|id| *id < PACKED_IDS);
-        let mut units = Self { ids, are_packed, first_ranks: Vec::new() };
+        let mut units = Self { ids, are_packed, lacks, first_ranks: Vec::new() };
         units.rank_first_round(pairs);
         Some(units)
     }
 
-    /// For text of a vocabulary of characters that is ASCII and in which spaces stand for blanks.
-    /// `None` where a character is not one symbol.
-    pub fn of_ascii(vocab: &Vocab, units: &Units, pairs: &PairTable) -> Option<Self> {
+    /// For text of a vocabulary of characters that is ASCII and in which, where it is `spaced`, spaces
+    /// stand for blanks. `None` where a character is not one symbol.
+    pub fn of_ascii(vocab: &Vocab, units: &Units, pairs: &PairTable, spaced: bool) -> Option<Self> {
         let mut ids = [0u32; 256];
         let (mut symbols, mut buffer) = (Vec::new(), [0; 4]);
         for (byte, id) in (0u8..0x80).zip(ids.iter_mut()) {
-            let c = if byte == b' ' { BLANK } else { char::from(byte) };
+            let c = if spaced && byte == b' ' { BLANK } else { char::from(byte) };
             units.symbols(vocab, c.encode_utf8(&mut buffer), &mut symbols);
             let &[symbol] = symbols.as_slice() else { return None };
             *id = symbol.id;
         }
         let are_packed = ids.iter().all(|id| *id < PACKED_IDS);
-        let mut units = Self { ids, are_packed, first_ranks: Vec::new() };
+        let mut units = Self { ids, are_packed, lacks: None, first_ranks: Vec::new() };
         units.rank_first_round(pairs);
         Some(units)
+    }
+
+    /// Whether each byte of a text has a token.
+    #[inline]
+    pub fn spell(&self, text: &[u8]) -> bool {
+        let Some(lacks) = &self.lacks else { return true };
+        !text.iter().any(|&byte| lacks[usize::from(byte)])
+    }
+
+    /// The bytes with their ids. Those that no text has may share an id with one that some have, and
+    /// come behind it.
+    pub fn symbols(&self) -> impl Iterator<Item = (&'static [u8], u32)> + '_ {
+        let bytes = ALL_BYTES.chunks(1).zip(self.ids);
+        bytes.filter(|(byte, _)| self.spell(byte))
     }
 
     /// Asks the table for all pairs of bytes.

@@ -333,7 +333,7 @@ mod tests {
                 0 => PairTable::ranked(&merges),
                 _ => PairTable::new(&merges),
             };
-            let units = ByteUnits::new(&vocab, &pairs).unwrap();
+            let units = ByteUnits::new(&vocab, &pairs, false).unwrap();
             assert!(units.are_packed);
             let texts: Vec<Vec<u8>> = (0..1 + random.below(PIECES))
                 .map(|_| {

@@ -32,9 +32,9 @@ pub struct Merger {
     previous: Vec<u32>,
     queue: MergeQueue,
     positions: Vec<u32>,
-    /// The rank whose positions are being merged.
+    /// The class whose positions are being merged: a rank, where each merge has a class of its own.
     current: u32,
-    /// What came up with a rank that is not behind the current one.
+    /// What came up with a class that is not behind the current one.
     late: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
@@ -43,19 +43,22 @@ impl Merger {
     pub fn run(&mut self, pairs: &PairTable) {
         let count = self.ids.len();
         self.firsts.clear();
-        if count <= SHORT && fits_short(pairs) {
-            let symbols = self.ids.iter().copied();
-            let mut short = Short::<64>::new(symbols, |left, right, _| pairs.rank(left, right));
-            self.last_rank = short.merge(pairs);
-            self.ids.clear();
-            let (ids, firsts) = (&mut self.ids, &mut self.firsts);
-            short.for_each(|id, first| {
-                ids.push(id);
-                firsts.push(first);
-            });
-        } else {
-            self.run_long(pairs);
+        if count > SHORT || !ranks_fit(pairs) {
+            return self.run_long(pairs);
         }
+        let symbols = self.ids.iter().copied();
+        let mut short = Short::<64>::new(symbols, |left, right, _| pairs.rank(left, right));
+        // Merges of one class are in the order of their ranks here, not of their places.
+        let Some(last) = short.merge_while(pairs, |rank| !pairs.is_tied(rank)) else {
+            return self.run_long(pairs);
+        };
+        self.last_rank = last;
+        self.ids.clear();
+        let (ids, firsts) = (&mut self.ids, &mut self.firsts);
+        short.for_each(|id, first| {
+            ids.push(id);
+            firsts.push(first);
+        });
     }
 
     fn run_long(&mut self, pairs: &PairTable) {
@@ -75,19 +78,19 @@ impl Merger {
             let rank = pairs.rank(*left, *right);
             self.ranks.push(rank);
             if rank != NONE {
-                self.queue.push(rank, position);
+                self.queue.push(pairs.class(rank), position);
             }
         }
         self.ranks.push(NONE);
 
         let mut positions = std::mem::take(&mut self.positions);
-        while let Some(rank) = self.queue.pop(&mut positions) {
-            self.current = rank;
+        while let Some(class) = self.queue.pop(&mut positions) {
+            self.current = class;
             for &position in &positions {
-                self.merge_late(pairs, (rank, position));
-                self.merge_at(pairs, rank, position);
+                self.merge_late(pairs, (class, position));
+                self.merge_at(pairs, class, position);
             }
-            self.merge_late(pairs, (rank, NONE));
+            self.merge_late(pairs, (class, NONE));
         }
         self.positions = positions;
         self.collect();
@@ -99,25 +102,26 @@ impl Merger {
     #[inline]
     fn merge_late(&mut self, pairs: &PairTable, next: (u32, u32)) {
         while self.late.peek().is_some_and(|first| first.0 < next) {
-            if let Some(Reverse((rank, position))) = self.late.pop() {
-                self.merge_at(pairs, rank, position);
+            if let Some(Reverse((class, position))) = self.late.pop() {
+                self.merge_at(pairs, class, position);
             }
         }
     }
 
     #[inline]
-    fn push(&mut self, rank: u32, position: u32) {
-        if rank > self.current {
-            self.queue.push(rank, position);
+    fn push(&mut self, class: u32, position: u32) {
+        if class > self.current {
+            self.queue.push(class, position);
         } else {
-            self.late.push(Reverse((rank, position)));
+            self.late.push(Reverse((class, position)));
         }
     }
 
-    /// Applies the merge of `rank` at `position`, unless the pair there has changed since.
-    fn merge_at(&mut self, pairs: &PairTable, rank: u32, position: u32) {
+    /// Applies the merge of `class` at `position`, unless the pair there has changed since.
+    fn merge_at(&mut self, pairs: &PairTable, class: u32, position: u32) {
         let at = position as usize;
-        if self.ranks.get(at) != Some(&rank) {
+        let rank = self.ranks.get(at).copied().unwrap_or(NONE);
+        if rank == NONE || pairs.class(rank) != class {
             return;
         }
         let Some(&right) = self.next.get(at) else { return };
@@ -138,11 +142,11 @@ impl Merger {
             let backward = pairs.rank(preceding, product);
             set(&mut self.ranks, before as usize, backward);
             if backward != NONE {
-                self.push(backward, before);
+                self.push(pairs.class(backward), before);
             }
         }
         if forward != NONE {
-            self.push(forward, position);
+            self.push(pairs.class(forward), position);
         }
     }
 
@@ -163,6 +167,11 @@ impl Merger {
 /// Whether [`Short`] can serve a table.
 #[inline]
 pub fn fits_short(pairs: &PairTable) -> bool {
+    ranks_fit(pairs) && !pairs.has_ties()
+}
+
+#[inline]
+fn ranks_fit(pairs: &PairTable) -> bool {
     pairs.bound() <= SHORT_RANKS
 }
 
@@ -283,16 +292,25 @@ impl<const LANES: usize> Short<LANES> {
     /// Merges to the end; answers the rank of the last merge.
     #[inline(always)]
     pub fn merge(&mut self, pairs: &PairTable) -> u32 {
+        self.merge_while(pairs, |_| true).unwrap_or(NONE)
+    }
+
+    /// The same, unless a merge is not `served`: then this is no answer.
+    #[inline(always)]
+    fn merge_while(&mut self, pairs: &PairTable, served: impl Fn(u32) -> bool) -> Option<u32> {
         let mut last = NONE;
         while let Some(change) = self.step(pairs) {
             last = change.rank;
+            if !served(last) {
+                return None;
+            }
             let Change { before, id, after, .. } = change;
             // The last lane has an id that nothing merges with; not asking is faster.
             let forward = if after == NONE { NONE } else { pairs.rank(id, after) };
             let backward = if before == NONE { NONE } else { pairs.rank(before, id) };
             self.set_ranks(change, backward, forward);
         }
-        last
+        Some(last)
     }
 
     /// Applies the next merge. Before the one after it, [`Self::set_ranks`] has to say what the new

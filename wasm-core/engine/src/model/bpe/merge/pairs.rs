@@ -35,6 +35,8 @@ pub struct PairTable {
     /// What each merge makes, by rank. Empty where ranks are products.
     products: Vec<u32>,
     bound: u32,
+    /// By rank, ascending. Empty where each merge is a class of its own.
+    classes: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -105,25 +107,14 @@ impl PairTable {
         Self::with(merges, Self::packs(merges), false)
     }
 
-    /// A table with the given rank for each merge. Merges may share one if they make the same, and
-    /// none is larger than the number of merges.
-    pub fn shared(merges: &[Merge], ranks: &[u32]) -> Self {
+    /// A table of merges in the order of their classes. Merges of one class go from left to right in
+    /// the text, whichever they are.
+    pub fn classed(merges: &[Merge], classes: &[u32]) -> Self {
         let mut table = Self::ranked(merges);
-        let rank = |place: u32| ranks.get(place as usize).copied().unwrap_or(place);
-        match &mut table.slots {
-            Slots::Packed { buckets, .. } => {
-                let slots = buckets.iter_mut().flat_map(|Bucket(slots)| slots);
-                for slot in slots.filter(|slot| **slot != EMPTY) {
-                    *slot = (*slot & !RANK) | u64::from(rank((*slot & RANK) as u32));
-                }
-            }
-            Slots::Wide { slots, .. } => {
-                slots.iter_mut().filter(|s| s.0 != WIDE_EMPTY).for_each(|s| s.1 = rank(s.1));
-            }
-        }
-        for (merge, place) in merges.iter().zip(ranks) {
-            if let Some(product) = table.products.get_mut(*place as usize) {
-                *product = merge.product;
+        if have_ties(classes) {
+            // Numbered anew, without gaps: a class is never larger than a rank.
+            for (number, class) in (0..).zip(classes.chunk_by(|a, b| a == b)) {
+                table.classes.extend(class.iter().map(|_| number));
             }
         }
         table
@@ -181,7 +172,7 @@ impl PairTable {
         } else {
             (merges.iter().map(|merge| merge.product).collect(), merges.len() as u32)
         };
-        Self { filter, filter_shift, slots, products, bound }
+        Self { filter, filter_shift, slots, products, bound, classes: Vec::new() }
     }
 
     /// The rank at which `left` and `right` merge, or [`NONE`].
@@ -214,10 +205,35 @@ impl PairTable {
         self.products.get(rank as usize).copied().unwrap_or(NONE)
     }
 
+    /// What orders merges: those of one class go from left to right.
+    #[inline(always)]
+    pub fn class(&self, rank: u32) -> u32 {
+        self.classes.get(rank as usize).copied().unwrap_or(rank)
+    }
+
+    /// Whether merges share a class.
+    #[inline(always)]
+    pub fn has_ties(&self) -> bool {
+        !self.classes.is_empty()
+    }
+
+    /// Whether the merge of this rank shares its class.
+    #[inline]
+    pub fn is_tied(&self, rank: u32) -> bool {
+        let class = |rank: u32| self.classes.get(rank as usize).copied();
+        let own = class(rank);
+        own.is_some() && (own == class(rank.wrapping_add(1)) || own == class(rank.wrapping_sub(1)))
+    }
+
     /// One more than the largest rank.
     pub fn bound(&self) -> usize {
         self.bound as usize
     }
+}
+
+/// Whether some of these ascending classes are one.
+pub fn have_ties(classes: &[u32]) -> bool {
+    classes.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
 /// A question to a table: the pair, and the slot where the search begins.

@@ -10,6 +10,7 @@ const NONE: u32 = u32::MAX;
 
 /// The blank: what SentencePiece writes for a space.
 pub const BLANK: char = '▁';
+pub const BLANK_TEXT: &str = "▁";
 
 #[derive(Debug)]
 pub struct Units {
@@ -99,6 +100,40 @@ impl Units {
             }
         }
         out.extend(waiting);
+    }
+
+    /// The first symbol of a text, and how many bytes it stands for: where characters are spelled by
+    /// themselves. Of one that is spelled in bytes, any of its bytes may be the first.
+    pub fn first(&self, vocab: &Vocab, text: &[u8]) -> Option<(u32, usize)> {
+        let byte = usize::from(*text.first()?);
+        let c = text.get(..text.len().min(4))?.utf8_chunks().next()?.valid().chars().next();
+        let known = c.and_then(|c| {
+            let id = match self.plane.get(c as usize) {
+                Some(&id) => id,
+                None => vocab.id(c.encode_utf8(&mut [0; 4])).unwrap_or(NONE),
+            };
+            (id != NONE).then_some((id, c.len_utf8()))
+        });
+        match &self.bytes {
+            Some(bytes) => known.or_else(|| Some((*bytes.get(byte)?, 1))),
+            None => known.or_else(|| Some((self.unk?, c?.len_utf8()))),
+        }
+    }
+
+    /// The texts and ids of all symbols, `blank` in place of the blank; byte tokens and the unknown one,
+    /// which nothing merges with, under a text that no piece has.
+    pub fn all<'a>(
+        &'a self,
+        vocab: &'a Vocab,
+        blank: &'a str,
+    ) -> impl Iterator<Item = (&'a [u8], u32)> {
+        let single = vocab.iter().filter_map(move |(text, id)| {
+            let mut chars = text.chars();
+            let text = if chars.next()? == BLANK { blank } else { text };
+            chars.next().is_none().then_some((text.as_bytes(), id))
+        });
+        let others = self.bytes.iter().flatten().copied().chain(self.unk);
+        single.chain(others.map(|id| (&[0xFF][..], id)))
     }
 
     /// Spells `text` in byte tokens, if all of them exist.

@@ -47,8 +47,14 @@ impl Joins {
         let mut spells_byte = vec![false; vocab.id_bound() as usize];
         if definition.byte_fallback {
             for byte in 0..=255u8 {
-                let id = vocab.id(&format!("<0x{byte:02X}>"))?;
-                *spells_byte.get_mut(id as usize)? = true;
+                match vocab.id(&format!("<0x{byte:02X}>")) {
+                    Some(id) => *spells_byte.get_mut(id as usize)? = true,
+                    // No other character has this byte.
+                    None if byte.is_ascii() => {
+                        vocab.id(char::from(byte).encode_utf8(&mut [0; 4]))?;
+                    }
+                    None => return None,
+                }
             }
         }
         let is_spelled = |id: u32| spells_byte.get(id as usize) == Some(&true);
