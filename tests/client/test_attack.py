@@ -31,8 +31,8 @@ def test_nothing_of_it_is_wrong_or_dead(long_workers: int) -> None:
     assert record.contained > len(KINDS)
     assert len(record.resident) in (0, 2 + record.rounds)
     silent = {kind for kind, one in record.hostile.items() if not sum(one["outcomes"].values())}
-    # The server ends these after longer than this lasts.
-    assert silent <= {"slow-body", "large-upload"}
+    # The server ends the first two after longer than this lasts, and an upload may take as long.
+    assert silent <= {"slow-body", "large-upload", "stale-read"}
     assert json.loads(record.as_json())["contained"] == record.contained
     assert f"{record.contained} contained faults" in record.as_markdown()
 
