@@ -37,15 +37,17 @@ def run(  # noqa: PLR0917
     rate: float,
     kinds: Sequence[str] = tuple(KINDS),
     long_workers: int = 0,
+    gives_way: bool = True,
     **server: Any,
 ) -> Record:
-    """`server`: what else `running` takes."""
+    """`gives_way`: the hostile process runs only where no other thread wants to run; a short run on
+    a busy machine would see nothing of it. `server`: what else `running` takes."""
     good = [f"good-{number:03}" for number in range(tenants)]
     with (
         tempfile.TemporaryDirectory() as folder,
         running(Path(folder), good, kinds, long_workers=long_workers, **server) as place,
     ):
-        return run_loop(_run(place, good, kinds, seconds, pace, rate))
+        return run_loop(_run(place, good, kinds, seconds, pace, rate, gives_way))
 
 
 def run_each(  # noqa: PLR0917
@@ -109,6 +111,7 @@ async def _run(  # noqa: PLR0917
     seconds: float,
     pace: float,
     rate: float,
+    gives_way: bool,
 ) -> Record:
     asked = questions(_QUESTIONS)
 
@@ -126,7 +129,7 @@ async def _run(  # noqa: PLR0917
     crowded = [Good(name) for name in good]
     before = machine_load()
     resident = [_resident(place)]
-    async with _hostile(place, kinds, rate) as hostile:
+    async with _hostile(place, kinds, rate, gives_way) as hostile:
         for _ in range(rounds):
             _join(alone, await part(length / 2, pace))
             await hostile.go()
@@ -206,14 +209,17 @@ class _Hostile:
 
 
 @asynccontextmanager
-async def _hostile(place: Place, kinds: Sequence[str], rate: float) -> AsyncIterator[_Hostile]:
+async def _hostile(
+    place: Place, kinds: Sequence[str], rate: float, gives_way: bool = True
+) -> AsyncIterator[_Hostile]:
     """What came of it is there afterwards."""
     command = [sys.executable, "-m", f"{__package__}.worker"]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     assert process.stdin is not None
     keys = {kind: place.keys[kind] for kind in kinds}
-    said = {"host": HOST, "port": place.port, "keys": keys, "rate": rate, "tls": bool(place.tls)}
+    said = {"host": HOST, "port": place.port, "keys": keys, "rate": rate}
+    said |= {"tls": bool(place.tls), "gives_way": gives_way}
     process.stdin.write(json.dumps(said).encode() + b"\n")
     hostile = _Hostile(process)
     try:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final
-
-from pywasmtok._host.linux.priority import keep_off, step_back
 
 from .attacker import CONTAINED, Attacker
 from .hostile import attack
@@ -26,23 +26,15 @@ from .place import unverified
 
 __all__ = ["main"]
 
-
-# Real attackers use processors of their own. Here all share one machine, and producing the attack
-# must slow down neither the server nor the measurement. So this process has a low priority, and
-# leaves one processor to the others where there are several.
-_STEPS_BACK = 15
-_OTHERS = 1
-
-
 # How long an act computes before it waits for an answer, about.
 _COMPUTE_SECONDS: Final = 0.002
 
 
 async def main() -> None:
-    step_back(_STEPS_BACK, gives_way=True)
-    keep_off(_OTHERS)
     loop = asyncio.get_running_loop()
     said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
+    if said["gives_way"]:
+        _run_when_idle()
     tls = unverified() if said["tls"] else None
     attackers = [
         Attacker(kind, said["host"], said["port"], key, tls, random.Random(kind))
@@ -66,6 +58,16 @@ async def main() -> None:
         for one in attackers
     }
     print(json.dumps(found))
+
+
+def _run_when_idle() -> None:
+    """Real attackers use processors of their own. Here all share one machine, and making the attack
+    must slow down neither the server nor the measurement. On Linux, threads that wake up count a
+    processor with such a process as free, and run on it at once; one with a process of a low
+    priority is busy for them."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 class _Work:
