@@ -3,7 +3,7 @@
 use super::misses::Missed;
 use super::{Bpe, BpeScratch};
 use crate::model::bpe::cache::batch::{Batch, VIEW};
-use crate::model::bpe::cache::key::{Key, MAX_KEY};
+use crate::model::bpe::cache::key::Key;
 use crate::model::bpe::cache::pieces::PieceCache;
 use crate::model::bpe::long::backtrack::PieceMerger;
 use crate::model::bpe::merge::merger::Merger;
@@ -164,8 +164,7 @@ impl Bpe {
     ) {
         let Place { key, text, start, end } = place;
         let piece = text.get(start..end).unwrap_or_default();
-        let remembered = !is_long_han_or_kana(piece);
-        if remembered && cache.recall(key, piece, out) {
+        if cache.recall(key, piece, out) {
             return;
         }
         let Some(tables) = self.tables() else { return };
@@ -178,9 +177,7 @@ impl Bpe {
             }
             _ => tables.merge(merger, piece, out),
         }
-        if remembered {
-            cache.remember(key, piece, out.get(before..).unwrap_or_default());
-        }
+        cache.remember(key, piece, out.get(before..).unwrap_or_default());
     }
 
     /// The id of a piece that is known to be one token.
@@ -198,19 +195,11 @@ struct Place<'a> {
     end: usize,
 }
 
-/// Such a piece is seldom seen again, but its parts are.
-#[inline]
-fn is_long_han_or_kana(piece: &[u8]) -> bool {
-    let is_lead = |byte: &u8| matches!(byte, 0xE3..=0xE9);
-    // The first character, or the one behind a blank or behind punctuation of three bytes.
-    piece.len() > MAX_KEY
-        && piece.first_chunk().is_some_and(|[a, b, _, c]| [a, b, c].into_iter().any(is_lead))
-}
-
-/// The end of a text, followed by what no scanner knows: no piece is settled because of it.
+/// The end of a text, with spaces behind it. For the piece in front of them they are what the end of
+/// the text is, and those at the end of a window are not settled.
 pub(super) fn padded(rest: &[u8]) -> [u8; VIEW] {
     // In blocks of a fixed size, which are a few stores: a copy of any other is a call of the host.
-    let mut view = [0xFF; VIEW];
+    let mut view = [b' '; VIEW];
     let (whole, behind) = rest.as_chunks::<BLOCK>();
     for (place, block) in view.as_chunks_mut().0.iter_mut().zip(whole) {
         *place = *block;

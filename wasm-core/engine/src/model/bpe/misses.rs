@@ -6,7 +6,8 @@
 use super::Bpe;
 use crate::model::bpe::cache::batch::{Batch, Miss};
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
-use crate::model::bpe::cache::pieces::{long_slot, PieceCache, MAX_PIECE};
+use crate::model::bpe::cache::pieces::PieceCache;
+use crate::model::bpe::cache::records::Place;
 use crate::model::bpe::cache::vocabulary::Known;
 use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::interleaved::{merge, LongGroup, ShortGroup, PIECES};
@@ -42,8 +43,8 @@ pub struct Missed {
     /// The pieces that may be tokens, by their number among the misses.
     open: [u32; PIECES],
     opened: usize,
-    /// The pieces that may be in the table of long ones, by their number, and their place there.
-    far: [(u32, u32); PIECES],
+    /// The pieces that may have records, by their number, and where.
+    far: [(u32, Option<Place>); PIECES],
     gone_far: usize,
     /// Never read; without it the touching would be optimised away.
     touched: (u32, Wide),
@@ -61,7 +62,7 @@ impl Default for Missed {
             merged: 0,
             open: [0; PIECES],
             opened: 0,
-            far: [(0, 0); PIECES],
+            far: [(0, None); PIECES],
             gone_far: 0,
             touched: (0, Wide::default()),
         }
@@ -122,12 +123,9 @@ impl Missed {
             }
             let (start, end) = batch.span(miss.at());
             let piece = text.get(start..end).unwrap_or_default();
-            if piece.len() > MAX_PIECE || !piece.is_ascii() {
-                continue;
-            }
-            let slot = long_slot(piece);
-            touched ^= cache.touch_long(slot);
-            self.far[gone_far & (PIECES - 1)] = (place, slot);
+            let kept = cache.records.place(key, piece);
+            touched ^= kept.map_or(0, |kept| cache.records.touch(kept));
+            self.far[gone_far & (PIECES - 1)] = (place, kept);
             gone_far += 1;
         }
         (self.opened, self.gone_far, self.touched.0) = (opened, gone_far, touched);
@@ -146,21 +144,24 @@ impl Missed {
     ) {
         self.long.clear();
         self.kept.clear();
-        for &(place, slot) in self.far.get(..self.gone_far).unwrap_or_default() {
+        for &(place, kept) in self.far.get(..self.gone_far).unwrap_or_default() {
             let Some(miss) = misses.get(place as usize) else { continue };
             let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
             let piece = text.get(start..end).unwrap_or_default();
-            let known = cache.long_at(slot, piece);
+            let known = kept.map_or(&[][..], |kept| cache.records.ids(kept, key, piece));
             self.ways[place as usize & (PIECES - 1)] = if !known.is_empty() {
                 let before = self.kept.len();
                 self.kept.extend_from_slice(known);
                 Way::Kept(before, self.kept.len())
             } else if piece.len() <= MAX_KEY {
-                // Others have taken its place among the long ones.
+                // A record of another piece.
                 self.open[self.opened & (PIECES - 1)] = place;
                 self.opened += 1;
                 continue;
-            } else if piece.len() <= LongGroup::LONGEST && bpe.whole(key, piece).is_none() {
+            } else if piece.len() <= LongGroup::LONGEST
+                && piece.is_ascii()
+                && bpe.whole(key, piece).is_none()
+            {
                 Way::MergedLong(self.long.push_bytes(units, piece))
             } else {
                 continue;
@@ -255,7 +256,7 @@ impl Missed {
             }
             Way::MergedLong(number) => {
                 self.long.ids(number, |id| out.push(id));
-                cache.insert_long(piece, out.get(before..).unwrap_or_default());
+                cache.records.insert(key, piece, out.get(before..).unwrap_or_default());
             }
             Way::Alone => return false,
         }

@@ -1,22 +1,17 @@
 //! Pieces that were merged before, with their ids inline.
 //!
-//! Two tables: up to 15 bytes and 3 ids in an entry of 32 bytes (two loads, one compare, one copy),
-//! and up to 80 bytes and 11 ids in one of 128, direct-mapped. A piece of the first has a home, and
-//! only that is looked at first; where that fails, the place beside it, in the same line of a cache,
-//! may still have what a newer piece drove out. Nothing grows. The size is most of the private
+//! A table has those of up to 15 bytes and 3 ids, in entries of 32 bytes (two loads, one compare, one
+//! copy). A piece has a home there, and only that is looked at first; where that fails, the place
+//! beside it, in the same line of a cache, may still have what a newer piece drove out. Longer pieces
+//! and those with more ids are in [`super::records`]. Nothing grows. The size is most of the private
 //! memory of an instance.
 
 use super::key::{Key, MAX_KEY};
+use super::records::Records;
 use crate::simd::lane16::Wide;
 
 const SHORT_SLOTS: usize = 1 << 17;
 const SHORT_IDS: usize = 3;
-const LONG_SLOTS: usize = 1 << 12;
-const LONG_IDS: usize = 11;
-const BLOCK: usize = 16;
-
-/// Pieces longer than this are merged each time. Rules across a page of 80 columns are not.
-pub const MAX_PIECE: usize = 5 * BLOCK;
 
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
@@ -31,27 +26,15 @@ struct ShortEntry {
 #[repr(C, align(64))]
 struct Line([ShortEntry; 2]);
 
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(128))]
-struct LongEntry {
-    blocks: [[u8; BLOCK]; MAX_PIECE / BLOCK],
-    ids: [u32; LONG_IDS],
-    len: u8,
-    count: u8,
-}
-
 #[derive(Debug, Clone)]
 pub struct PieceCache {
     short: Vec<Line>,
-    long: Vec<LongEntry>,
+    pub records: Records,
 }
 
 impl Default for PieceCache {
     fn default() -> Self {
-        Self {
-            short: vec![Line::default(); SHORT_SLOTS / 2],
-            long: vec![LongEntry::default(); LONG_SLOTS],
-        }
+        Self { short: vec![Line::default(); SHORT_SLOTS / 2], records: Records::new() }
     }
 }
 
@@ -99,7 +82,7 @@ pub fn slot(key: Key) -> u32 {
 impl PieceCache {
     /// A cache that remembers nothing and takes no memory.
     pub fn none() -> Self {
-        Self { short: Vec::new(), long: Vec::new() }
+        Self { short: Vec::new(), records: Records::default() }
     }
 
     /// `None` in a cache that remembers nothing.
@@ -128,13 +111,13 @@ impl PieceCache {
                 return true;
             }
         }
-        let known = self.long(piece);
+        let known = self.records.find(key, piece);
         out.extend_from_slice(known);
         !known.is_empty()
     }
 
     /// Looks for a short piece again, and now also in the place beside its own, from where it moves
-    /// home. An answer without ids: in the other table, if anywhere.
+    /// home. An answer without ids: it may have a record.
     #[inline]
     pub fn second_look(&mut self, key: Key) -> Option<Wide> {
         let slot = slot(key) as usize;
@@ -154,7 +137,7 @@ impl PieceCache {
             }
             self.put(ShortEntry { key, answer: Wide::default() });
         }
-        self.insert_long(piece, ids);
+        self.records.insert(key, piece, ids);
     }
 
     /// Remembers a short piece; answers whether it had room for it.
@@ -199,46 +182,6 @@ impl PieceCache {
             || belongs_beside(line[home].key) && belongs_beside(line[beside].key);
         line[if is_free { home } else { beside }] = entry;
     }
-
-    /// The ids of a piece of up to [`MAX_PIECE`] bytes; empty: not here.
-    #[inline]
-    pub fn long(&self, piece: &[u8]) -> &[u32] {
-        self.long_at(long_slot(piece), piece)
-    }
-
-    /// Some bits of an entry: reading them brings it into a near cache.
-    #[inline(always)]
-    pub fn touch_long(&self, slot: u32) -> u32 {
-        self.long.get(slot as usize).map_or(0, |entry| entry.len.into())
-    }
-
-    /// The ids of a piece whose [`long_slot`] is known.
-    #[inline]
-    pub fn long_at(&self, slot: u32, piece: &[u8]) -> &[u32] {
-        match self.long.get(slot as usize) {
-            Some(entry) if entry.is_of(piece) => {
-                entry.ids.get(..usize::from(entry.count)).unwrap_or_default()
-            }
-            _ => &[],
-        }
-    }
-
-    pub fn insert_long(&mut self, piece: &[u8], ids: &[u32]) {
-        if piece.len() > MAX_PIECE || ids.is_empty() || ids.len() > LONG_IDS {
-            return;
-        }
-        let mut entry =
-            LongEntry { len: piece.len() as u8, count: ids.len() as u8, ..LongEntry::default() };
-        if let Some(place) = entry.blocks.as_flattened_mut().get_mut(..piece.len()) {
-            place.copy_from_slice(piece);
-        }
-        for (place, id) in entry.ids.iter_mut().zip(ids) {
-            *place = *id;
-        }
-        if let Some(place) = self.long.get_mut(long_slot(piece) as usize) {
-            *place = entry;
-        }
-    }
 }
 
 /// Up to three ids and how many they are.
@@ -254,86 +197,11 @@ fn answer_of(ids: &[u32]) -> Option<Wide> {
     Some(Wide::load_lanes(&lanes))
 }
 
-/// The first and the last sixteen bytes of a piece. A shorter one is both, with zeros behind it.
-#[inline(always)]
-fn ends(piece: &[u8]) -> (Wide, Wide) {
-    if let (Some(first), Some(last)) = (piece.first_chunk(), piece.last_chunk()) {
-        return (Wide::load(first), Wide::load(last));
-    }
-    let mut padded = [0; BLOCK];
-    for (place, byte) in padded.iter_mut().zip(piece) {
-        *place = *byte;
-    }
-    (Wide::load(&padded), Wide::load(&padded))
-}
-
-/// Where a long piece is remembered. Those of one length with the same ends have one place.
-#[inline(always)]
-pub fn long_slot(piece: &[u8]) -> u32 {
-    (long_hash(piece) >> (64 - LONG_SLOTS.trailing_zeros())) as u32
-}
-
-/// Of the length and the ends of a piece, 64 bits of which the upper ones are mixed best.
-#[inline(always)]
-pub fn long_hash(piece: &[u8]) -> u64 {
-    let (first, last) = ends(piece);
-    let ((a, b), (c, d)) = (first.words(), last.words());
-    let mut state =
-        (a ^ c.rotate_left(23) ^ piece.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    state ^= state >> 31;
-    (state ^ b ^ d.rotate_left(37)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
-impl LongEntry {
-    /// The last bytes are compared as one block more, which may overlap the one before it.
-    #[inline(always)]
-    fn is_of(&self, piece: &[u8]) -> bool {
-        if usize::from(self.len) != piece.len() {
-            return false;
-        }
-        let (whole, _) = piece.as_chunks();
-        let own = self.blocks.as_flattened().get(..piece.len().max(BLOCK)).unwrap_or_default();
-        whole.iter().zip(&self.blocks).all(|(one, own)| Wide::load(one) == Wide::load(own))
-            && own.last_chunk().is_some_and(|own| Wide::load(own) == ends(piece).1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::oracle::random::Random;
     use std::collections::HashMap;
-
-    #[test]
-    fn answers_are_those_inserted_or_none() {
-        let mut cache = PieceCache::default();
-        let mut random = Random::new(3);
-        let pieces: Vec<Vec<u8>> = (0..20_000)
-            .map(|_| {
-                let len = 1 + random.below(MAX_PIECE);
-                (0..len).map(|_| b'a' + random.below(3) as u8).collect()
-            })
-            .collect();
-        let ids = |piece: &[u8]| -> Vec<u32> { (0..1 + piece.len() as u32 % 5).collect() };
-        for piece in &pieces {
-            if piece.len() <= MAX_KEY {
-                cache.insert_short(Key::new(piece, 0, piece.len()), &ids(piece));
-            }
-            cache.insert_long(piece, &ids(piece));
-        }
-        let mut hits = 0;
-        for piece in &pieces {
-            let found = cache.long(piece);
-            assert!(found.is_empty() || found == ids(piece));
-            hits += usize::from(!found.is_empty());
-            if piece.len() <= MAX_KEY {
-                let (found, count) = cache.short(Key::new(piece, 0, piece.len()));
-                assert!(count == 0 || found[..count] == ids(piece));
-            }
-        }
-        assert!(hits > 1000);
-        assert!(cache.long(b"never seen").is_empty());
-    }
 
     /// Pieces that share a line, by the place that they belong to.
     fn neighbours() -> Vec<[Vec<Vec<u8>>; 2]> {
@@ -374,7 +242,7 @@ mod tests {
                     assert_eq!(out, ids(piece));
                 }
                 let (first, count) = cache.short(key);
-                assert!(count == 0 && ids(piece).len() > SHORT_IDS || first[..count] == ids(piece));
+                assert!(count == 0 || first[..count] == ids(piece));
             }
         }
         assert!(kept > 10_000, "{kept}");
@@ -410,30 +278,5 @@ mod tests {
             }
         }
         assert!(crowded > 500 && shared > 500, "{crowded} {shared}");
-    }
-
-    /// Pieces that are alike but for one byte anywhere, and those that only their middle tells
-    /// apart, which have one place.
-    #[test]
-    fn long_pieces_are_told_apart() {
-        let mut cache = PieceCache::default();
-        for len in 1..=MAX_PIECE {
-            let piece = vec![b'-'; len];
-            cache.insert_long(&piece, &[len as u32, 1]);
-            for at in 0..len {
-                let mut other = piece.clone();
-                other[at] = b'+';
-                assert!(cache.long(&other).is_empty(), "{len} {at}");
-                cache.insert_long(&other, &[at as u32]);
-                assert_eq!(cache.long(&other), [at as u32]);
-                assert_ne!(cache.long(&piece), [at as u32]);
-            }
-            cache.insert_long(&piece, &[len as u32, 1]);
-            assert_eq!(cache.long(&piece), [len as u32, 1]);
-            assert!(cache.long(&piece[1..]) != [len as u32, 1]);
-        }
-        let longer = vec![b'-'; MAX_PIECE + 1];
-        cache.insert_long(&longer, &[1]);
-        assert!(cache.long(&longer).is_empty() && cache.long(&vec![b'-'; 256 + 1]).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Whole pieces that are tokens although no merges lead to them.
 
-use super::key::{Key, MAX_KEY};
-use super::pieces::long_hash;
+use super::key::Key;
+use super::records;
 use std::collections::HashMap;
 
 /// Every piece that is merged is asked about, and nearly none is one of these: a bit says so of most.
@@ -43,10 +43,9 @@ fn words_for(count: usize) -> usize {
     (count / 4).next_power_of_two()
 }
 
-/// The key of a long piece says nothing of it.
 #[inline]
 fn place(key: Key, piece: &[u8], words: usize) -> (usize, u64) {
-    let hash = if piece.len() > MAX_KEY { long_hash(piece) } else { key.hash() };
+    let hash = records::hash(key, piece);
     ((hash >> 38) as usize & words.wrapping_sub(1), 1 << (hash >> 58))
 }
 
