@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
-TARGET = Path(__file__).parents[2] / "wasm-core/template/src/python/tables.rs"
+TARGET = Path(__file__).parents[2] / "wasm-core/template/src/python/text/tables.rs"
 UNICODE = "14.0.0"
 SURROGATES = range(0xD800, 0xE000)
 SIGMA = "\u03a3"

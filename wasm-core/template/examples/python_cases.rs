@@ -8,12 +8,14 @@
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 
-use pywasmtok_template::python::integer::{self, Integer};
-use pywasmtok_template::python::search::Range;
-use pywasmtok_template::python::{
-    case, classes, float, markup, pad, percent, quote, search, spec, split, strip, wrap, Fault,
-    Kind, Outcome,
+use pywasmtok_template::python::formatting::{percent, spec};
+use pywasmtok_template::python::numbers::float;
+use pywasmtok_template::python::numbers::integer::{self, Integer};
+use pywasmtok_template::python::text::search::Range;
+use pywasmtok_template::python::text::{
+    case, classes, markup, pad, quote, search, split, strip, wrap,
 };
+use pywasmtok_template::python::{Fault, Kind, Outcome};
 
 const CAP: usize = 1 << 20;
 

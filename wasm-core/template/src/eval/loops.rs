@@ -8,10 +8,10 @@ use std::rc::Rc;
 use super::code::For;
 use super::state::{Scope, State};
 use crate::semantics::call::{split, Call};
-use crate::semantics::compare::equal;
 use crate::semantics::errors::type_error;
 use crate::semantics::functions::by_place;
 use crate::semantics::kinds::Type;
+use crate::semantics::operators::compare::equal;
 use crate::value::{Error, Object, Value};
 
 /// The function that a recursive loop is.

@@ -12,7 +12,8 @@ use crate::front::names::{has, ATTRIBUTES, PYTHON_WORDS};
 use crate::front::operators::{is_computed, is_folded, is_literal_number, is_negative};
 use crate::front::source::Source;
 use crate::front::walk::reads;
-use crate::semantics::{arithmetic, filters, operators, tests};
+use crate::semantics::operators::arithmetic;
+use crate::semantics::{filters, operators, tests};
 use crate::value::Value;
 
 struct Lower<'a, 's> {

@@ -11,12 +11,13 @@ use super::state::{Scope, State};
 use crate::context::{self, list, tuple};
 use crate::front::ast::Compare;
 use crate::semantics::call::{self, split, Call, Kind};
-use crate::semantics::compare::{contains, equal, hashable, order};
 use crate::semantics::errors::{type_error, value_error};
 use crate::semantics::globals::Namespace;
 use crate::semantics::iterate::{items, items_then, not_iterable};
 use crate::semantics::kinds::{type_name, Type};
-use crate::semantics::{access, methods, operators};
+use crate::semantics::operators::access;
+use crate::semantics::operators::compare::{contains, equal, hashable, order};
+use crate::semantics::{methods, operators};
 use crate::value::{Error, Kwargs, Value};
 
 /// How a statement ended.

@@ -4,7 +4,7 @@ use super::messages::{find, set, REASONING};
 use super::request::{sequence, wrong};
 use crate::context::{dict, entries, list, tuple};
 use crate::error::Result;
-use crate::semantics::compare::equal;
+use crate::semantics::operators::compare::equal;
 use crate::value::{Tuple, Value};
 
 const TAG: &str = "CONTINUE_FINAL_MESSAGE_TAG ";

@@ -1,7 +1,10 @@
 //! The smallest questions to which an earlier answer was not Python's, and the corners of each.
 
-use super::integer::{self, Integer};
-use super::search::Range;
+use super::formatting::{fields, spec};
+use super::numbers::float;
+use super::numbers::integer::{self, Integer};
+use super::text::search::{self, Range};
+use super::text::{case, classes, markup, pad, quote, split, strip, wrap};
 use super::*;
 
 const CAP: usize = 1000;

@@ -140,7 +140,7 @@ impl Object for View {
 
     fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
         let view = other.downcast_ref::<Self>()?;
-        if super::compare::equal_views(self, view).ok()? {
+        if super::operators::compare::equal_views(self, view).ok()? {
             return Some(std::cmp::Ordering::Equal);
         }
         super::functions::by_place(self, other)

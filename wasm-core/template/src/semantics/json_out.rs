@@ -5,11 +5,11 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 
 use super::call::Call;
-use super::compare::order;
 use super::errors::{limit_error, type_error, value_error};
 use super::iterate::{items, pairs};
 use super::kinds::{type_name, Type};
 use super::numbers::{float, integer};
+use super::operators::compare::order;
 use super::session::output_cap;
 use crate::context::entries;
 use crate::python;
@@ -300,5 +300,5 @@ fn number(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
-    python::float::repr(value)
+    python::numbers::float::repr(value)
 }

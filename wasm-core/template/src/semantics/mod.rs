@@ -1,9 +1,6 @@
 //! What filters, tests, methods, operators and printing answer in the reference.
 
-pub mod access;
-pub mod arithmetic;
 pub mod call;
-pub mod compare;
 pub mod errors;
 pub mod filters;
 pub mod functions;
@@ -15,9 +12,6 @@ pub mod kinds;
 pub mod methods;
 pub mod numbers;
 pub mod operators;
-pub mod ranges;
 pub mod repr;
 pub mod session;
-pub mod slices;
-pub mod strftime;
 pub mod tests;

@@ -5,7 +5,7 @@ use crate::value::{Object, Value};
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::python::integer::Integer;
+use crate::python::numbers::integer::Integer;
 
 /// An integer beyond 128 bits: exact in print and comparison, refused by arithmetic.
 pub struct BigInt(Integer);

@@ -3,10 +3,10 @@
 use super::errors::{limit_error, unsupported};
 use super::functions::Function;
 use super::generators::View;
+use super::globals::ranges::Range;
 use super::iterate::pairs;
 use super::kinds::{type_name, Type};
 use super::numbers::float;
-use super::ranges::Range;
 use crate::limits::Limits;
 use crate::python;
 use crate::value::Value;
@@ -54,7 +54,7 @@ impl Writer {
             Type::None => self.out.push_str("None"),
             Type::Bool => self.out.push_str(if value.is_true() { "True" } else { "False" }),
             Type::Float => {
-                self.out.push_str(&python::float::repr(float(value).unwrap_or_default()));
+                self.out.push_str(&python::numbers::float::repr(float(value).unwrap_or_default()));
             }
             Type::Str => {
                 self.out.push_str(&python::quoted(value.as_str().unwrap_or_default()));

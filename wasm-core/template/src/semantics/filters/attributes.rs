@@ -1,8 +1,9 @@
 //! `attribute=` of many filters: a path with dots, whose digits are positions.
 
-use crate::python::{case, classes, integer};
-use crate::semantics::access;
+use crate::python::numbers::integer;
+use crate::python::text::{case, classes};
 use crate::semantics::methods::arguments::{failed, integer_value, is_text};
+use crate::semantics::operators::access;
 use crate::value::{Error, Value};
 
 /// The keys of a path; none for None, which is the item itself.

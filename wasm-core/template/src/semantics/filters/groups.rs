@@ -8,8 +8,8 @@ use super::attributes::{ignore_case, Path};
 use super::order::{sortable, truth};
 use super::sorting::sort;
 use crate::semantics::call::Call;
-use crate::semantics::compare::{equal, less};
 use crate::semantics::iterate;
+use crate::semantics::operators::compare::{equal, less};
 
 /// Prints as a tuple.
 pub struct Group {

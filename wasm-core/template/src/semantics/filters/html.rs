@@ -1,6 +1,7 @@
 //! Filters for HTML and addresses.
 
-use crate::python::{markup, quote, quoted, search};
+use crate::python::quoted;
+use crate::python::text::{markup, quote, search};
 use crate::semantics::call::Call;
 use crate::semantics::errors::{attribute_error, type_error, value_error};
 use crate::semantics::iterate;

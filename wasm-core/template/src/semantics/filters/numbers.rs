@@ -1,6 +1,6 @@
 //! Filters of numbers.
 
-use crate::python::{float as floats, integer};
+use crate::python::numbers::{float as floats, integer};
 use crate::semantics::call::Call;
 use crate::semantics::errors::{filter_error, overflow_error, type_error, undefined_error};
 use crate::semantics::kinds::{type_name, Type};

@@ -7,12 +7,12 @@ use super::attributes::{ignore_case, Path};
 use super::choose::lazily;
 use super::sorting::sort_reversed;
 use crate::semantics::call::Call;
-use crate::semantics::compare::{equal, hashable, less, order};
 use crate::semantics::errors::{attribute_error, filter_error, unsupported};
 use crate::semantics::iterate;
 use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::methods::arguments::flag;
 use crate::semantics::numbers;
+use crate::semantics::operators::compare::{equal, hashable, less, order};
 
 pub fn truth(value: Option<&Value>) -> bool {
     value.is_some_and(Value::is_true)

@@ -1,10 +1,8 @@
 //! Filters of lists and what can be walked over.
 
 use super::attributes::Path;
-use crate::python::search;
-use crate::semantics::arithmetic::add;
+use crate::python::text::search;
 use crate::semantics::call::Call;
-use crate::semantics::compare::{equal, less};
 use crate::semantics::errors::{filter_error, type_error};
 use crate::semantics::generators::{failing, generator, Generator};
 use crate::semantics::iterate;
@@ -12,6 +10,8 @@ use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::methods::arguments::{
     cap, failed, size, text_value, too_many, zero_division,
 };
+use crate::semantics::operators::arithmetic::add;
+use crate::semantics::operators::compare::{equal, less};
 use crate::semantics::repr;
 use crate::value::{Error, Value};
 

@@ -2,10 +2,8 @@
 
 use crate::context::Dict;
 use crate::python::fault::{push, push_repeated};
-use crate::python::{case, classes, markup, pad, search, split, strip, wrap};
-use crate::semantics::arithmetic::add;
+use crate::python::text::{case, classes, markup, pad, search, split, strip, wrap};
 use crate::semantics::call::Call;
-use crate::semantics::compare::less;
 use crate::semantics::errors::{attribute_error, filter_error, type_error, undefined_error};
 use crate::semantics::iterate;
 use crate::semantics::kinds::{type_name, Type};
@@ -13,6 +11,8 @@ use crate::semantics::methods::arguments::{
     cap, failed, is_text, optional_text, part_value, size, soft, text_value,
 };
 use crate::semantics::methods::format::percent;
+use crate::semantics::operators::arithmetic::add;
+use crate::semantics::operators::compare::less;
 use crate::semantics::repr;
 use crate::value::{Error, Tuple, Value};
 

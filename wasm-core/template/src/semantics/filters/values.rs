@@ -1,12 +1,12 @@
 //! Filters of any value.
 
 use crate::python::quoted;
-use crate::semantics::access;
 use crate::semantics::call::Call;
 use crate::semantics::errors::{attribute_error, unsupported};
 use crate::semantics::iterate;
 use crate::semantics::kinds::Type;
 use crate::semantics::methods::arguments::is_text;
+use crate::semantics::operators::access;
 use crate::semantics::repr;
 use crate::value::{Error, Value};
 

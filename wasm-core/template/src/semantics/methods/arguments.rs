@@ -3,7 +3,7 @@
 use crate::value::{Error, Value};
 use std::borrow::Cow;
 
-use crate::python::integer::{self, Integer};
+use crate::python::numbers::integer::{self, Integer};
 use crate::python::{Fault, Kind};
 use crate::semantics::call::Call;
 use crate::semantics::errors;

@@ -3,10 +3,10 @@
 use super::arguments::bound;
 use crate::context::Dict;
 use crate::semantics::call::{Call, Table};
-use crate::semantics::compare::{contains, equal, hashable};
 use crate::semantics::errors::value_error;
 use crate::semantics::generators::{view, Side};
 use crate::semantics::iterate;
+use crate::semantics::operators::compare::{contains, equal, hashable};
 use crate::value::{Error, Tuple, Value};
 
 type Answer = Result<Value, Error>;

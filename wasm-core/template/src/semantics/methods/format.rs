@@ -2,15 +2,17 @@
 
 use super::arguments::{cap, failed, is_text, real, text_value, whole, zero_division};
 use crate::python::fault::push;
-use crate::python::fields::{self, Name, Step};
-use crate::python::percent::{self, Amount, Field, Layout, Piece};
-use crate::python::{classes, integer, markup, quote, spec};
-use crate::semantics::access;
+use crate::python::formatting::fields::{self, Name, Step};
+use crate::python::formatting::percent::{self, Amount, Field, Layout, Piece};
+use crate::python::formatting::spec;
+use crate::python::numbers::integer;
+use crate::python::text::{classes, markup, quote};
 use crate::semantics::call::Call;
 use crate::semantics::errors::{index_error, key_error, overflow_error, type_error, value_error};
 use crate::semantics::iterate;
 use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::numbers;
+use crate::semantics::operators::access;
 use crate::semantics::repr::{self, repr};
 use crate::value::{Error, Value};
 
@@ -136,7 +138,7 @@ fn push_field(
             let number = match real(&value) {
                 Some(number) => number?,
                 None if safe && is_text(&value) => {
-                    crate::python::float::parse(value.as_str().unwrap_or_default())
+                    crate::python::numbers::float::parse(value.as_str().unwrap_or_default())
                         .map_err(failed)?
                 }
                 None => {

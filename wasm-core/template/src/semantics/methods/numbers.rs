@@ -75,6 +75,6 @@ fn as_integer_ratio(call: &mut Call<'_>) -> Answer {
             .checked_mul(2)
             .ok_or_else(|| refused("float.as_integer_ratio beyond 128 bits"))?;
     }
-    let below = crate::python::integer::Integer::from(below);
+    let below = crate::python::numbers::integer::Integer::from(below);
     Ok(Value::from(Tuple::from([integer_value(&cut_float(value)?), integer_value(&below)])))
 }

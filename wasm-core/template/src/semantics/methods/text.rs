@@ -7,8 +7,9 @@ use super::arguments::{
     bound, cap, failed, flag, optional_text, part_value, size, subject_text, text, text_value,
 };
 use super::format;
-use crate::python::search::Range;
-use crate::python::{case, classes, markup, pad, search, split as cut, strip as trim, Outcome};
+use crate::python::text::search::Range;
+use crate::python::text::{case, classes, markup, pad, search, split as cut, strip as trim};
+use crate::python::Outcome;
 use crate::semantics::call::{Call, Function, Table};
 use crate::semantics::errors::{type_error, unsupported, value_error};
 use crate::semantics::iterate;

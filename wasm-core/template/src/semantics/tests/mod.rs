@@ -4,13 +4,13 @@ use crate::value::{Error, Value};
 use std::cmp::Ordering;
 
 use super::call::{Call, Table};
-use super::compare::{contains, equal, hashable, order};
 use super::errors::{type_error, unsupported};
 use super::kinds::{type_name, Type};
 use super::methods::arguments::{whole, zero_division};
 use super::numbers;
+use super::operators::compare::{contains, equal, hashable, order};
 use super::repr;
-use crate::python::classes;
+use crate::python::text::classes;
 
 type Answer = Result<Value, Error>;
 

@@ -1,5 +1,8 @@
 //! The functions that a template finds without being given them.
 
+pub mod ranges;
+pub mod strftime;
+
 use crate::eval::State;
 use crate::value::{Enumerator, Error, Object, Value};
 use std::cell::RefCell;
@@ -7,16 +10,16 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::call::{self, Call, Function, Table};
-use super::compare::hashable;
-use super::errors::{raised, security_error, type_error, unsupported, value_error};
-use super::iterate::{items, pairs};
-use super::kinds::{type_name, Type};
-use super::ranges::range;
-use super::repr::text;
-use super::strftime::strftime_now;
+use self::ranges::range;
+use self::strftime::strftime_now;
 use crate::context;
 use crate::prepare::Profile;
+use crate::semantics::call::{self, Call, Function, Table};
+use crate::semantics::errors::{raised, security_error, type_error, unsupported, value_error};
+use crate::semantics::iterate::{items, pairs};
+use crate::semantics::kinds::{type_name, Type};
+use crate::semantics::operators::compare::hashable;
+use crate::semantics::repr::text;
 
 pub static TABLE: Table = Table(&[
     ("cycler", cycler),
@@ -76,7 +79,9 @@ pub fn dict(call: &mut Call<'_>) -> Result<Value, Error> {
 fn entries_of(given: &Value) -> Result<Vec<(Value, Value)>, Error> {
     match Type::of(given) {
         Type::Dict => return Ok(pairs(given)),
-        Type::Undefined => return Err(super::errors::undefined_error("a value is undefined")),
+        Type::Undefined => {
+            return Err(crate::semantics::errors::undefined_error("a value is undefined"))
+        }
         _ => {}
     }
     let mut entries = Vec::new();
@@ -188,7 +193,7 @@ impl Object for Namespace {
     }
 
     fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
-        super::functions::by_place(self, other)
+        crate::semantics::functions::by_place(self, other)
     }
 }
 
@@ -224,7 +229,7 @@ impl Object for Cycler {
     }
 
     fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
-        super::functions::by_place(self, other)
+        crate::semantics::functions::by_place(self, other)
     }
 
     fn get_value(&self, key: &Value) -> Option<Value> {
@@ -285,7 +290,7 @@ impl Object for Joiner {
     }
 
     fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
-        super::functions::by_place(self, other)
+        crate::semantics::functions::by_place(self, other)
     }
 
     fn get_value(&self, key: &Value) -> Option<Value> {

@@ -1,7 +1,7 @@
 //! What markupsafe does to HTML.
 
-use super::fault::{push, Fault, Outcome};
-use super::split;
+use crate::python::fault::{push, Fault, Outcome};
+use crate::python::text::split;
 
 pub fn escape(text: &str, cap: usize) -> Outcome<String> {
     let mut out = String::with_capacity(text.len());

@@ -1,6 +1,6 @@
 //! `find`, `count`, `startswith`, `replace`, `join`. Places count characters, as in Python.
 
-use super::fault::{push, Outcome};
+use crate::python::fault::{push, Outcome};
 
 /// Where a search begins and ends; a negative place counts from the end.
 #[derive(Debug, Clone, Copy, Default)]

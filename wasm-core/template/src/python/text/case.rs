@@ -1,7 +1,7 @@
 //! Upper, lower, title case and folding, with the characters that become several.
 
-use super::classes::{is_case_ignorable, is_cased, is_lower, is_upper};
-use super::tables as t;
+use crate::python::text::classes::{is_case_ignorable, is_cased, is_lower, is_upper};
+use crate::python::text::tables as t;
 
 type One = [(u32, u32, u32, i32)];
 type Many = [(u32, &'static str)];
@@ -109,7 +109,7 @@ pub fn swapcase(text: &str) -> String {
 
 /// jinja2's own `title`: only what follows one of a few characters begins a word.
 pub fn title_words(text: &str) -> String {
-    let separates = |c: char| super::classes::is_space(c) || "-({[<".contains(c);
+    let separates = |c: char| crate::python::text::classes::is_space(c) || "-({[<".contains(c);
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

@@ -1,7 +1,7 @@
 //! Text in quotes (`repr`), and text in addresses.
 
-use super::classes::is_printable;
-use super::fault::{push, Outcome};
+use crate::python::fault::{push, Outcome};
+use crate::python::text::classes::is_printable;
 
 /// `repr` of a text.
 pub fn quoted(text: &str) -> String {

@@ -1,18 +1,22 @@
 //! The operators, and what else of the syntax computes.
 
+pub mod access;
+pub mod arithmetic;
+pub mod compare;
+pub mod slices;
+
 use crate::value::{Error, Value};
 use std::cmp::Ordering;
 
-use super::call::{Call, Entry};
-use super::compare::{contains, equal, order};
-use super::errors::{limit_error, type_error};
-use super::iterate::for_loop;
-use super::kinds::{type_name, Type};
-use super::repr::text;
-use super::session::output_cap;
-use super::{access, arithmetic, slices};
+use self::compare::{contains, equal, order};
+use crate::semantics::call::{Call, Entry};
+use crate::semantics::errors::{limit_error, type_error};
+use crate::semantics::iterate::for_loop;
+use crate::semantics::kinds::{type_name, Type};
+use crate::semantics::repr::text;
+use crate::semantics::session::output_cap;
 
-pub use super::arithmetic::add;
+pub use self::arithmetic::add;
 
 pub const ADD: Entry = ("__add", add_call);
 pub const CONCAT: Entry = ("__concat", concat);
@@ -144,7 +148,7 @@ fn positive(call: &mut Call<'_>) -> Result<Value, Error> {
 fn modulo(call: &mut Call<'_>) -> Result<Value, Error> {
     let (a, b) = (call.subject, operand(call)?);
     if Type::of(a).is_text() {
-        return super::methods::format::percent(call, a, b);
+        return crate::semantics::methods::format::percent(call, a, b);
     }
     arithmetic::modulo(a, b)
 }

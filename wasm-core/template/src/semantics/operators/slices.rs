@@ -1,10 +1,10 @@
 //! `x[start:stop:step]`, as Python cuts.
 
-use super::call::Call;
-use super::errors::{is_type_error, type_error, undefined_error, value_error};
-use super::kinds::{type_name, Type};
-use super::numbers::{integer, BigInt};
-use super::ranges::Range;
+use crate::semantics::call::Call;
+use crate::semantics::errors::{is_type_error, type_error, undefined_error, value_error};
+use crate::semantics::globals::ranges::Range;
+use crate::semantics::kinds::{type_name, Type};
+use crate::semantics::numbers::{integer, BigInt};
 use crate::value::{Error, Tuple, Value};
 
 pub fn slice(call: &mut Call<'_>) -> Result<Value, Error> {

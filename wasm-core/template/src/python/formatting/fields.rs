@@ -1,7 +1,7 @@
 //! The replacement fields of `str.format`, cut as Python's `string.Formatter` cuts them.
 
-use super::classes::decimal;
-use super::fault::{Fault, Outcome};
+use crate::python::fault::{Fault, Outcome};
+use crate::python::text::classes::decimal;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece<'a> {

@@ -1,9 +1,9 @@
 //! `strftime_now`: Python's `strftime` over glibc's, in the C locale.
 
-use super::call::Call;
-use super::errors::{limit_error, type_error, unsupported, value_error};
-use super::kinds::{type_name, Type};
-use super::session::Clock;
+use crate::semantics::call::Call;
+use crate::semantics::errors::{limit_error, type_error, unsupported, value_error};
+use crate::semantics::kinds::{type_name, Type};
+use crate::semantics::session::Clock;
 use crate::value::{Error, Value};
 
 const DAYS: [&str; 7] =

@@ -1,6 +1,6 @@
 //! What kind of character, and the `is…` methods of `str`.
 
-use super::tables as t;
+use crate::python::text::tables as t;
 
 fn flags(c: char) -> u16 {
     let run = t::STARTS.partition_point(|&start| start <= c as u32);

@@ -3,12 +3,12 @@
 use crate::value::{Error, Object, Value, ValueKind};
 use std::cmp::Ordering;
 
-use super::errors::{limit_error, type_error, undefined_error};
-use super::generators::{Side, View};
-use super::iterate::{not_iterable, pairs};
-use super::kinds::{type_name, Type};
-use super::numbers;
 use crate::context::Dict;
+use crate::semantics::errors::{limit_error, type_error, undefined_error};
+use crate::semantics::generators::{Side, View};
+use crate::semantics::iterate::{not_iterable, pairs};
+use crate::semantics::kinds::{type_name, Type};
+use crate::semantics::numbers;
 
 /// As deep as values print.
 const DEPTH: usize = 200;
@@ -74,9 +74,9 @@ fn equal_at(a: &Value, b: &Value, depth: usize) -> Result<bool, Error> {
 }
 
 fn same_object(a: &Value, b: &Value) -> bool {
-    use super::functions::{Function, Method};
-    use super::generators::Generator;
-    use super::globals::{Cycler, Joiner};
+    use crate::semantics::functions::{Function, Method};
+    use crate::semantics::generators::Generator;
+    use crate::semantics::globals::{Cycler, Joiner};
     fn same<T: Object>(a: &Value, b: &Value) -> bool {
         match (a.downcast_object_ref::<T>(), b.downcast_object_ref::<T>()) {
             (Some(a), Some(b)) => std::ptr::eq(a, b),

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::classes::{is_space, is_word, is_word_no_digit as is_letter};
-use super::fault::{Fault, Outcome};
+use crate::python::fault::{Fault, Outcome};
+use crate::python::text::classes::{is_space, is_word, is_word_no_digit as is_letter};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Options {

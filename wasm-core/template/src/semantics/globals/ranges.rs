@@ -4,10 +4,10 @@ use crate::semantics::kinds::Type;
 use crate::value::{Enumerator, Error, Object, Value};
 use std::fmt;
 
-use super::call::Call;
-use super::errors::{overflow_error, type_error, value_error};
-use super::kinds::type_name;
-use super::numbers::integer;
+use crate::semantics::call::Call;
+use crate::semantics::errors::{overflow_error, type_error, value_error};
+use crate::semantics::kinds::type_name;
+use crate::semantics::numbers::integer;
 
 /// `jinja2.sandbox.MAX_RANGE`.
 const MOST: usize = 100_000;

@@ -1,6 +1,6 @@
 //! `strip` and what removes affixes.
 
-use super::classes::is_space;
+use crate::python::text::classes::is_space;
 
 /// The characters to strip; white space where none are given.
 fn stripped(chars: Option<&str>) -> impl Fn(char) -> bool + '_ {

@@ -1,9 +1,9 @@
 //! The format specification mini-language: `format(value, spec)`.
 
-use super::fault::{push_repeated, Fault, Kind, Outcome};
-use super::float::{self, Style};
-use super::integer::Integer;
-use super::percent::bounded;
+use crate::python::fault::{push_repeated, Fault, Kind, Outcome};
+use crate::python::formatting::percent::bounded;
+use crate::python::numbers::float::{self, Style};
+use crate::python::numbers::integer::Integer;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spec {
@@ -25,13 +25,17 @@ fn take(rest: &mut &str, one_of: &str) -> Option<char> {
 }
 
 fn number(rest: &mut &str) -> Outcome<Option<usize>> {
-    let end = rest.find(|c| super::classes::decimal(c).is_none()).unwrap_or(rest.len());
+    let end =
+        rest.find(|c| crate::python::text::classes::decimal(c).is_none()).unwrap_or(rest.len());
     let (digits, tail) = rest.split_at_checked(end).unwrap_or(("", rest));
     if digits.is_empty() {
         return Ok(None);
     }
-    let plain: String =
-        digits.chars().filter_map(super::classes::decimal).map(|d| char::from(b'0' + d)).collect();
+    let plain: String = digits
+        .chars()
+        .filter_map(crate::python::text::classes::decimal)
+        .map(|d| char::from(b'0' + d))
+        .collect();
     *rest = tail;
     match plain.parse::<i64>().ok().and_then(|number| usize::try_from(number).ok()) {
         Some(number) => Ok(Some(number)),

@@ -1,7 +1,7 @@
 //! `split`, `rsplit`, `splitlines`, `partition`. A negative `most` is no bound.
 
-use super::classes::is_space;
-use super::fault::{Fault, Outcome};
+use crate::python::fault::{Fault, Outcome};
+use crate::python::text::classes::is_space;
 
 fn bound(most: i64) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)

@@ -1,11 +1,14 @@
 //! Python's arithmetic on integers, floats and sequences.
 
-use super::errors::{limit_error, overflow_error, type_error, undefined_error, unsupported};
-use super::iterate::items;
-use super::kinds::{type_name, Type};
-use super::numbers::{float, integer, rounded, whole, BigInt};
-use crate::python::integer::Integer;
-use crate::python::{markup, power};
+use crate::python::numbers::integer::Integer;
+use crate::python::numbers::power;
+use crate::python::text::markup;
+use crate::semantics::errors::{
+    limit_error, overflow_error, type_error, undefined_error, unsupported,
+};
+use crate::semantics::iterate::items;
+use crate::semantics::kinds::{type_name, Type};
+use crate::semantics::numbers::{float, integer, rounded, whole, BigInt};
 use crate::value::{Error, Tuple, Value};
 
 /// Items of a list are counted so many times against the bound of a text.

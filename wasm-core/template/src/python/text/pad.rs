@@ -1,6 +1,6 @@
 //! What fills a text up to a width.
 
-use super::fault::{push_repeated, Fault, Outcome};
+use crate::python::fault::{push_repeated, Fault, Outcome};
 
 /// How many characters are missing.
 fn missing(text: &str, width: i64) -> usize {

@@ -1,8 +1,8 @@
 //! Whole numbers of any size, as a sign and decimal digits: they are read, printed and written in
 //! other bases here; no template calculates with them.
 
-use super::classes::{decimal, is_space};
-use super::fault::{Fault, Outcome};
+use crate::python::fault::{Fault, Outcome};
+use crate::python::text::classes::{decimal, is_space};
 
 /// Python's own bound for numbers as text.
 pub const MOST_DIGITS: usize = 4300;
@@ -49,7 +49,9 @@ impl Integer {
     pub fn to_f64(&self) -> Outcome<f64> {
         match self.to_string().parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(value),
-            _ => Err(Fault::new(super::Kind::Overflow, "int too large to convert to float")),
+            _ => {
+                Err(Fault::new(crate::python::Kind::Overflow, "int too large to convert to float"))
+            }
         }
     }
 
@@ -107,7 +109,7 @@ pub fn parse(text: &str, base: i64) -> Outcome<Integer> {
     let failed = || {
         Fault::value_error(format!(
             "invalid literal for int() with base {base}: {}",
-            super::quoted(text)
+            crate::python::quoted(text)
         ))
     };
     let mut plain = String::with_capacity(text.len());

@@ -1,8 +1,8 @@
 //! Text of a float and back, exactly as Python does it.
 
-use super::classes::decimal;
-use super::fault::{Fault, Outcome};
-use super::integer::is_number_space;
+use crate::python::fault::{Fault, Outcome};
+use crate::python::numbers::integer::is_number_space;
+use crate::python::text::classes::decimal;
 
 /// The shortest digits that give the number back.
 pub fn repr(value: f64) -> String {
@@ -142,7 +142,10 @@ pub fn format_untyped(value: f64, precision: usize, alternate: bool) -> String {
 /// `float(text)`.
 pub fn parse(text: &str) -> Outcome<f64> {
     let failed = || {
-        Fault::value_error(format!("could not convert string to float: {}", super::quoted(text)))
+        Fault::value_error(format!(
+            "could not convert string to float: {}",
+            crate::python::quoted(text)
+        ))
     };
     let mut plain = String::with_capacity(text.len());
     for c in text.trim_matches(is_number_space).chars() {

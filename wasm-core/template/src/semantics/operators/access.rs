@@ -1,10 +1,10 @@
 //! `x.name` and `x[key]`, as jinja2's sandbox looks them up.
 
-use super::errors::undefined_error;
-use super::functions::Method;
-use super::kinds::Type;
-use super::methods;
-use super::numbers::{integer, rounded};
+use crate::semantics::errors::undefined_error;
+use crate::semantics::functions::Method;
+use crate::semantics::kinds::Type;
+use crate::semantics::methods;
+use crate::semantics::numbers::{integer, rounded};
 use crate::value::{Error, Value, ValueKind};
 
 /// `x.name`: the attribute of the type first, then the key.
@@ -117,7 +117,7 @@ fn of_type(subject: &Value, name: &str) -> Option<Value> {
     let kind = Type::of(subject);
     match (kind, name) {
         (Type::Int | Type::Bool, "real" | "numerator") => Some(match integer(subject) {
-            Some(whole) => super::numbers::whole(whole),
+            Some(whole) => crate::semantics::numbers::whole(whole),
             None => subject.clone(),
         }),
         (Type::Int | Type::Bool, "imag") => Some(Value::from(0)),
@@ -125,8 +125,9 @@ fn of_type(subject: &Value, name: &str) -> Option<Value> {
         (Type::Float, "real") => rounded(subject).map(Value::from),
         (Type::Float, "imag") => Some(Value::from(0.0)),
         (Type::Range, "start" | "stop" | "step") => {
-            let range = subject.downcast_object_ref::<super::ranges::Range>()?;
-            Some(super::numbers::whole(match name {
+            let range =
+                subject.downcast_object_ref::<crate::semantics::globals::ranges::Range>()?;
+            Some(crate::semantics::numbers::whole(match name {
                 "start" => range.start,
                 "stop" => range.stop,
                 _ => range.step,

@@ -1,8 +1,8 @@
 //! `%` formatting: the pieces of a format string, and what each makes of its argument.
 
-use super::fault::{push_repeated, Fault, Kind, Outcome};
-use super::float::{self, Style};
-use super::integer::Integer;
+use crate::python::fault::{push_repeated, Fault, Kind, Outcome};
+use crate::python::numbers::float::{self, Style};
+use crate::python::numbers::integer::Integer;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece<'a> {

@@ -1,0 +1,5 @@
+//! Numbers as text and back, and powers.
+
+pub mod float;
+pub mod integer;
+pub mod power;
