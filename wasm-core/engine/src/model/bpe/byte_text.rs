@@ -180,6 +180,19 @@ impl Bpe {
         cache.remember(key, piece, out.get(before..).unwrap_or_default());
     }
 
+    /// Whether a piece is merged from bytes, together with others. Of Han characters, kana and Hangul
+    /// many are one token: merging from characters takes fewer steps there. In a vocabulary of
+    /// characters only ASCII has bytes.
+    #[inline]
+    pub fn merges_bytes(&self, piece: &[u8]) -> bool {
+        let begins_one = |byte: &u8| matches!(byte, 0xE3..=0xED);
+        match self.bytes {
+            // Without a branch for each byte.
+            Some(_) => !piece.iter().fold(false, |any, byte| any | begins_one(byte)),
+            None => piece.is_ascii(),
+        }
+    }
+
     /// The id of a piece that is known to be one token.
     #[inline]
     pub fn whole(&self, key: Key, piece: &[u8]) -> Option<u32> {
@@ -267,8 +280,9 @@ mod tests {
         let mut random = Random::new(77);
         let mut vocab = bytes_alone();
         let mut merges = Vec::new();
-        let mut known: Vec<u32> = b" aabbc1.\n".iter().map(|&byte| byte.into()).collect();
-        while merges.len() < 60 {
+        let symbols = b" aabbc1.\n\xC3\xA9\xD0\xB6\xD1\x8F\xEA\xB0\x80";
+        let mut known: Vec<u32> = symbols.iter().map(|&byte| byte.into()).collect();
+        while merges.len() < 90 {
             let (left, right) = (*random.pick(&known), *random.pick(&known));
             let text = format!("{}{}", vocab.text(left).unwrap(), vocab.text(right).unwrap());
             if vocab.id(&text).is_some() || text.chars().count() > 9 {
@@ -282,8 +296,10 @@ mod tests {
         let definition = byte_level_with(vocab, merges.clone());
         let bpe = Bpe::new(definition, Reading::Bytes);
         let mut scratch = bpe.scratch();
-        let atoms =
-            ["a", "b", "ab", "c", " ", "  ", "\n", "1", "12", ".", "'s", "é", "你", "A", "/"];
+        let atoms = [
+            "a", "b", "ab", "c", " ", "  ", "\n", "1", "12", ".", "'s", "é", "я", "ж", "Жя", "你",
+            "가", "A", "/",
+        ];
         for round in 0..500 {
             let kinds = 2 + random.below(atoms.len() - 1);
             let length = random.below(if round % 50 == 0 { 4000 } else { 200 });

@@ -159,7 +159,7 @@ impl Missed {
                 self.opened += 1;
                 continue;
             } else if piece.len() <= LongGroup::LONGEST
-                && piece.is_ascii()
+                && bpe.merges_bytes(piece)
                 && bpe.whole(key, piece).is_none()
             {
                 Way::MergedLong(self.long.push_bytes(units, piece))
@@ -197,14 +197,14 @@ impl Missed {
         for &place in self.open.get(..self.opened).unwrap_or_default() {
             let Some(miss) = misses.get(place as usize) else { continue };
             let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
-            match bpe.whole(key, text.get(start..end).unwrap_or_default()) {
+            let piece = text.get(start..end).unwrap_or_default();
+            match bpe.whole(key, piece) {
                 Some(id) => {
                     let answer = Wide::load_lanes(&[id, 0, 0, 1]);
                     self.answers[place as usize & (PIECES - 1)] = answer;
                     cache.insert_answer(key, answer);
                 }
-                // What is not ASCII is merged from characters.
-                None if !key.is_short_ascii() => {}
+                None if !bpe.merges_bytes(piece) => {}
                 None => {
                     let number = self.group.push(units, key) as u32;
                     self.merging[self.merged & (PIECES - 1)] = (place, number);

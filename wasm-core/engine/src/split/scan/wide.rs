@@ -41,17 +41,88 @@ pub fn masks(window: &[u8; SIZE], block: Block, family: Family) -> WideMasks {
     if high == 0 {
         return WideMasks::default();
     }
-    let known = han_and_kana(block);
+    let found = match high.count_ones() {
+        0..MANY => Found::default(),
+        _ => Found::in_block(block),
+    };
     match family {
-        Family::Plain => some_masks::<{ Family::Plain as u8 }>(window, high, known),
-        Family::Marks => some_masks::<{ Family::Marks as u8 }>(window, high, known),
-        Family::Cased => some_masks::<{ Family::Cased as u8 }>(window, high, known),
-        Family::Parts => some_masks::<{ Family::Parts as u8 }>(window, high, known),
+        Family::Plain => some_masks::<{ Family::Plain as u8 }>(window, high, found),
+        Family::Marks => some_masks::<{ Family::Marks as u8 }>(window, high, found),
+        Family::Cased => some_masks::<{ Family::Cased as u8 }>(window, high, found),
+        Family::Parts => some_masks::<{ Family::Parts as u8 }>(window, high, found),
     }
 }
 
-/// The first bytes of most Han characters and most kana, where four bytes of the window are behind
-/// that place. All are letters without case, too many in their scripts to look at one by one.
+/// A window with fewer bytes that are not ASCII is not asked for letters of many kinds.
+const MANY: u32 = 16;
+
+/// The bytes of letters that are found together, without a look at each: most letters of frequent
+/// scripts, where four bytes of the window are behind the place at which they begin.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    /// The first ones of all of them.
+    firsts: u64,
+    capitals: u64,
+    small: u64,
+    /// Without case, but for those of the next set.
+    caseless: u64,
+    /// Without case, too many in their scripts to look at one by one.
+    han_and_kana: u64,
+}
+
+impl Found {
+    #[inline(always)]
+    fn in_block(block: Block) -> Self {
+        let mut found = Self::default();
+        let seconds = |lead, first, last| block.equal(lead) & block.high_in_range(first, last) >> 1;
+        if block.high_in_range(0xCE, 0xD9) != 0 {
+            // Cyrillic: U+0400 to U+042F, U+0430 to U+045F.
+            if block.high_in_range(0xD0, 0xD1) != 0 {
+                let small = seconds(0xD0, 0xB0, 0xBF) | seconds(0xD1, 0x80, 0x9F);
+                found.capitals = found.of_two(seconds(0xD0, 0x80, 0xAF));
+                found.small = found.of_two(small);
+            }
+            // Greek: U+03AC to U+03CE.
+            if block.high_in_range(0xCE, 0xCF) != 0 {
+                let small = seconds(0xCE, 0xAC, 0xBF) | seconds(0xCF, 0x80, 0x8E);
+                found.small |= found.of_two(small);
+            }
+            // Hebrew: U+05D0 to U+05EA. Arabic: U+0620 to U+064A.
+            if block.high_in_range(0xD7, 0xD9) != 0 {
+                let arabic = seconds(0xD8, 0xA0, 0xBF) | seconds(0xD9, 0x80, 0x8A);
+                found.caseless = found.of_two(seconds(0xD7, 0x90, 0xAA) | arabic);
+            }
+        }
+        // Hangul: U+AC00 to U+D77F.
+        if block.high_in_range(0xEA, 0xED) != 0 {
+            let ends = seconds(0xEA, 0xB0, 0xBF) | seconds(0xED, 0x80, 0x9D);
+            found.caseless |= found.of_three(block.high_in_range(0xEB, 0xEC) | ends);
+        }
+        if block.high_in_range(0xE3, 0xE9) != 0 {
+            found.han_and_kana = found.of_three(han_and_kana(block));
+        }
+        found
+    }
+
+    /// The bytes of characters of two bytes.
+    #[inline(always)]
+    fn of_two(&mut self, firsts: u64) -> u64 {
+        let firsts = firsts & SEEN;
+        self.firsts |= firsts;
+        firsts | firsts << 1
+    }
+
+    /// The bytes of characters of three bytes.
+    #[inline(always)]
+    fn of_three(&mut self, firsts: u64) -> u64 {
+        self.of_two(firsts) | (firsts & SEEN) << 2
+    }
+}
+
+/// The places of a window at which four bytes begin.
+const SEEN: u64 = u64::MAX >> 3;
+
+/// The first bytes of most Han characters and most kana.
 #[inline(always)]
 fn han_and_kana(block: Block) -> u64 {
     // U+4E00 to U+9F7F.
@@ -67,24 +138,25 @@ fn han_and_kana(block: Block) -> u64 {
             | kana & second_82 & third_of_82 >> 2
             | kana & second_83 & !(block.equal(0xBB) >> 2);
     }
-    found & u64::MAX >> 3
+    found
 }
 
-/// `known`: the first bytes of some characters, as [`han_and_kana`] finds them.
 #[inline(never)]
-fn some_masks<const FAMILY: u8>(window: &[u8; SIZE], high: u64, known: u64) -> WideMasks {
+fn some_masks<const FAMILY: u8>(window: &[u8; SIZE], high: u64, found: Found) -> WideMasks {
     let is = |family: Family| FAMILY == family as u8;
-    let mut wide = WideMasks::default();
+    let Found { firsts: mut leads, capitals, small, caseless, han_and_kana } = found;
+    let others = capitals | small | caseless;
+    let mut wide = WideMasks { letters: others, ..WideMasks::default() };
     let mut marks = 0;
-    let bytes_of_known = known | known << 1 | known << 2;
-    if !is(Family::Parts) {
-        wide.letters = bytes_of_known;
+    if is(Family::Parts) {
+        wide.caseless = han_and_kana;
+    } else {
+        wide.letters |= han_and_kana;
     }
-    if is(Family::Parts) || is(Family::Cased) {
-        wide.caseless = bytes_of_known;
+    if is(Family::Cased) {
+        (wide.upper, wide.caseless) = (capitals, caseless | han_and_kana);
     }
-    let mut rest = high & !bytes_of_known;
-    let mut leads = known;
+    let mut rest = high & !(others | han_and_kana);
     while rest != 0 {
         let at = rest.trailing_zeros();
         // Too near the end to be seen whole, or behind the end of the text.
@@ -165,9 +237,8 @@ mod tests {
 
     fn compare<const FAMILY: u8>(window: &[u8; SIZE]) {
         let block = Block::load(window);
-        let known = han_and_kana(block);
-        let quick = some_masks::<FAMILY>(window, block.high(), known);
-        let slow = some_masks::<FAMILY>(window, block.high(), 0);
+        let quick = some_masks::<FAMILY>(window, block.high(), Found::in_block(block));
+        let slow = some_masks::<FAMILY>(window, block.high(), Found::default());
         // Nothing is settled behind what is unknown.
         let valid = slow.unknown.wrapping_sub(1) & !slow.unknown;
         assert_eq!(quick.unknown & (valid << 1 | 1), slow.unknown & (valid << 1 | 1));
@@ -185,26 +256,33 @@ mod tests {
     #[test]
     fn characters_found_together_are_as_found_one_by_one() {
         let mut random = Random::new(12);
-        let mut found = 0;
-        let others =
-            ['a', ' ', 'é', '\u{3000}', '。', '・', '\u{3099}', '㐀', '가', '🌶', '\u{FFFD}'];
-        for code in (0x2FF0..0x3400).chain(0x4DB0..0xA010).chain(0x3400..0x3410) {
-            let Some(c) = char::from_u32(code) else { continue };
+        let mut found = [0; 4];
+        let others = ['a', ' ', 'é', '\u{3000}', '。', '・', '\u{3099}', '㐀', '🌶', '\u{FFFD}'];
+        let codes = (0x370..0x700)
+            .chain(0x2FF0..0x3410)
+            .chain(0x4DB0..0xA010)
+            .chain(0xABF0..0xD800)
+            .filter_map(char::from_u32);
+        for c in codes {
             for alone in [true, false] {
                 let mut text: String = if alone { c.into() } else { String::new() };
                 while !alone && text.len() < SIZE {
-                    let near = char::from_u32(code ^ random.below(64) as u32).unwrap_or(c);
+                    let near = char::from_u32(u32::from(c) ^ random.below(64) as u32).unwrap_or(c);
                     text.push(if random.below(4) == 0 { *random.pick(&others) } else { near });
                 }
                 let mut window = [0xFF; SIZE];
                 window.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
-                found += han_and_kana(Block::load(&window)).count_ones();
+                let Found { capitals, small, caseless, han_and_kana, .. } =
+                    Found::in_block(Block::load(&window));
+                let kinds = [capitals, small, caseless, han_and_kana];
+                found.iter_mut().zip(kinds).for_each(|(sum, kind)| *sum += kind.count_ones());
                 compare::<{ Family::Plain as u8 }>(&window);
                 compare::<{ Family::Marks as u8 }>(&window);
                 compare::<{ Family::Cased as u8 }>(&window);
                 compare::<{ Family::Parts as u8 }>(&window);
             }
         }
-        assert!(found > 200_000, "{found}");
+        let least = [1000, 2000, 200_000, 500_000];
+        assert!(found.into_iter().zip(least).all(|(found, least)| found > least), "{found:?}");
     }
 }

@@ -66,12 +66,6 @@ impl Key {
         (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
     }
 
-    #[inline(always)]
-    pub fn is_short_ascii(self) -> bool {
-        let (low, high) = self.0.words();
-        (low | high) & 0x8080_8080_8080_8080 == 0 && high >> 56 <= MAX_KEY as u64
-    }
-
     /// A number of 64 bits, of which the upper ones are mixed best.
     #[inline(always)]
     pub fn hash(self) -> u64 {
