@@ -19,46 +19,52 @@ const ASCII_FLAGS: u32 = {
 
 /// Where the next character from `from` on is that belongs to any of the sets in `flags`.
 pub fn find(text: &str, from: usize, flags: u32) -> Option<usize> {
-    let skips_ascii = ASCII_FLAGS & flags == 0;
     let bytes = text.as_bytes();
     let mut at = from;
-    while at < bytes.len() {
-        if skips_ascii {
-            at = behind_ascii(bytes, at);
-        }
-        // Character by character, to where another window of ASCII may begin.
-        let end = (at + WIDTH).min(bytes.len());
-        while at < end {
-            let lead = *bytes.get(at)?;
-            if FLAGS_OF_LEAD[usize::from(lead)] & flags != 0 {
-                let c = text.get(at..)?.chars().next()?;
-                if class_of(c).is(flags) {
-                    return Some(at);
+    if ASCII_FLAGS & flags == 0 {
+        for window in bytes.get(from..)?.as_chunks().0 {
+            let mut candidates = candidates(window, flags);
+            while candidates != 0 {
+                let place = at + candidates.trailing_zeros() as usize;
+                if is_at(text, place, flags) {
+                    return Some(place);
                 }
+                candidates &= candidates - 1;
             }
-            at += width(lead);
+            at += WIDTH;
         }
+    }
+    // Perhaps inside a character: its other bytes announce none.
+    while let Some(&lead) = bytes.get(at) {
+        if FLAGS_OF_LEAD[usize::from(lead)] & flags != 0 && is_at(text, at, flags) {
+            return Some(at);
+        }
+        at += 1;
     }
     None
 }
 
-/// How many bytes a character has that starts with this one.
+/// The bytes of a window that begin a character which may belong to these sets, none of them ASCII.
 #[inline(always)]
-fn width(lead: u8) -> usize {
-    (lead.leading_ones() as usize).max(1)
+fn candidates(window: &[u8; WIDTH], flags: u32) -> u64 {
+    let block = Block::load(window);
+    if block.is_ascii() {
+        return 0;
+    }
+    let mut leads = block.high() & !block.continuing();
+    let mut candidates = 0;
+    // Without a branch for each, most of which would be guessed wrong.
+    while leads != 0 {
+        let at = leads.trailing_zeros();
+        let lead = window[at as usize & (WIDTH - 1)];
+        candidates |= u64::from(FLAGS_OF_LEAD[usize::from(lead)] & flags != 0) << at;
+        leads &= leads - 1;
+    }
+    candidates
 }
 
-/// Behind as many whole windows of ASCII as follow `at`.
-#[inline(always)]
-fn behind_ascii(bytes: &[u8], mut at: usize) -> usize {
-    let windows = bytes.get(at..).unwrap_or_default().as_chunks::<WIDTH>().0;
-    for window in windows {
-        if !Block::load(window).is_ascii() {
-            break;
-        }
-        at += WIDTH;
-    }
-    at
+fn is_at(text: &str, at: usize, flags: u32) -> bool {
+    text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(|c| class_of(c).is(flags))
 }
 
 const fn flags_of_leads() -> [u32; 256] {
