@@ -14,8 +14,8 @@ pub use words::Block;
 mod simd {
     use super::WIDTH;
     use core::arch::wasm32::{
-        i8x16_bitmask, i8x16_lt, i8x16_splat, u8x16_eq, u8x16_splat, u8x16_sub, v128, v128_load,
-        v128_or,
+        i8x16_bitmask, i8x16_lt, i8x16_splat, i8x16_swizzle, u64x2_splat, u8x16, u8x16_eq,
+        u8x16_shr, u8x16_splat, u8x16_sub, v128, v128_and, v128_load, v128_or,
     };
 
     #[derive(Clone, Copy)]
@@ -84,6 +84,18 @@ mod simd {
         pub fn continuing(self) -> u64 {
             let leads = i8x16_splat(0xC0_u8 as i8);
             self.mask(|bytes| i8x16_lt(bytes, leads))
+        }
+
+        /// The bytes whose last six bits are in a set: bit n of it stands for the number n.
+        #[inline(always)]
+        pub fn in_set(self, set: u64) -> u64 {
+            let (set, eight) = (u64x2_splat(set), u8x16_splat(7));
+            let bits = u8x16(1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128);
+            self.mask(|bytes| {
+                let byte = i8x16_swizzle(set, v128_and(u8x16_shr(bytes, 3), eight));
+                let bit = i8x16_swizzle(bits, v128_and(bytes, eight));
+                u8x16_eq(v128_and(byte, bit), bit)
+            })
         }
     }
 }
@@ -174,6 +186,13 @@ mod words {
         pub fn continuing(self) -> u64 {
             self.mask(|word| word & !(word << 1))
         }
+
+        /// The bytes whose last six bits are in a set: bit n of it stands for the number n.
+        #[inline(always)]
+        pub fn in_set(self, set: u64) -> u64 {
+            let bytes = self.0.into_iter().flat_map(u64::to_le_bytes).zip(0..);
+            bytes.fold(0, |mask, (byte, n)| mask | (set >> (byte & 63) & 1) << n)
+        }
     }
 }
 
@@ -199,6 +218,9 @@ mod tests {
             assert!(Block::load(&ascii).is_ascii());
             ascii[random.below(WIDTH)] |= 0x80;
             assert!(!Block::load(&ascii).is_ascii());
+            for set in [0, 1, random.next(), u64::MAX] {
+                assert_eq!(block.in_set(set), obvious(&|b| set >> (b % 64) & 1 == 1), "{set:X}");
+            }
             for (one, other) in [(b'\n', b'\r'), (bytes[3], bytes[40]), (0, 0xFF), (0x7F, 0x80)] {
                 assert_eq!(block.either(one, other), obvious(&|b| b == one || b == other));
             }

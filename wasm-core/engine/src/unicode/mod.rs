@@ -6,6 +6,7 @@
 
 mod find;
 mod lowercase;
+mod rows;
 #[rustfmt::skip]
 mod script_tables;
 mod scripts;
@@ -15,6 +16,7 @@ mod tables;
 
 pub use find::find;
 pub use lowercase::{lowercase, Lowercase};
+pub use rows::{row_of, Row};
 pub use scripts::{script_of, Script};
 pub use sets::ranges;
 pub use tables::{

@@ -130,7 +130,7 @@ impl Bpe {
     fn settle(&self, scratch: &mut BpeScratch, text: &[u8], out: &mut Vec<u32>) {
         let Some(bytes) = &self.bytes else { return };
         let BpeScratch { merger, cache, batch, missed, segments, .. } = scratch;
-        batch.look_up(cache);
+        batch.look_up(cache, text);
         let mut copied = 0;
         for misses in batch.misses().chunks(Missed::ROOM) {
             let together = misses.len() > FEW;

@@ -143,7 +143,7 @@ impl Bpe {
         out: &mut Vec<u32>,
     ) {
         let BpeScratch { merger, symbols, cache, batch, missed, .. } = scratch;
-        batch.look_up(cache);
+        batch.look_up(cache, text.as_bytes());
         let mut copied = 0;
         let ascii = self.ascii.as_ref().filter(|_| SPACED == self.spaced);
         for misses in batch.misses().chunks(Missed::ROOM) {

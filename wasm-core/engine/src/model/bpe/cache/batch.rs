@@ -7,6 +7,7 @@
 
 use super::key::{Key, MAX_KEY, REACH};
 use super::pieces::{slot, PieceCache, Table};
+use super::records::Records;
 use crate::simd::lane16::Wide;
 use crate::split::scan::WINDOW;
 
@@ -138,7 +139,11 @@ impl Batch {
         let mut next = |rest: u64| {
             let to = rest.trailing_zeros() as usize;
             if let Some(reach) = view.get(from & (WINDOW - 1)..).and_then(<[u8]>::first_chunk) {
-                self.write(at, Key::of_window(reach, to - from), base + from, base + to);
+                let key = match to - from {
+                    length @ ..=MAX_KEY => Key::of_window(reach, length),
+                    _ => Key::of_long(view.get(from..to).unwrap_or_default()),
+                };
+                self.write(at, key, base + from, base + to);
             }
             at += 1;
             from = to;
@@ -157,12 +162,12 @@ impl Batch {
     }
 
     /// Asks the cache for all of them.
-    pub fn look_up(&mut self, cache: &mut PieceCache) {
+    pub fn look_up(&mut self, cache: &mut PieceCache, text: &[u8]) {
         (self.filled, self.missed) = (0, 0);
-        match cache.table() {
-            Some(table) => {
+        match cache.parts() {
+            Some((table, records)) => {
                 self.touch(&table);
-                self.compare(table);
+                self.compare(table, records, text);
             }
             None => {
                 self.missed = self.count();
@@ -183,31 +188,79 @@ impl Batch {
         self.touched = touched;
     }
 
+    fn compare(&mut self, mut table: Table<'_>, records: &Records, text: &[u8]) {
+        let mut at = self.copy_known(&table, 0);
+        while at < self.count() {
+            let count = self.look_further(&mut table, records, text, at);
+            if count == 0 {
+                self.misses[self.missed & MASK] = Miss::new(at, self.filled);
+                self.missed += 1;
+            }
+            self.filled += count;
+            at = self.copy_known(&table, at + 1);
+        }
+    }
+
+    /// Copies the ids of pieces up to the first one whose ids are not in its entry at home; answers
+    /// where that is. No call is in its loop: hosts would keep nothing in registers.
     #[inline(never)]
-    fn compare(&mut self, mut table: Table<'_>) {
-        let (mut filled, mut missed) = (0, 0);
-        for at in 0..self.count() {
-            let (key, slot) = (self.keys[at], slot_of(self.places[at]));
-            let answer = table.answer(key, slot);
-            let Some((_, behind)) = self.ids.split_at_mut_checked(filled & (IDS - 1)) else {
-                break;
-            };
+    fn copy_known(&mut self, table: &Table<'_>, from: usize) -> usize {
+        let (mut at, mut filled) = (from, self.filled);
+        while at < self.count() {
+            let answer = table.answer(self.keys[at & MASK], slot_of(self.places[at & MASK]));
+            let (_, behind) = self.ids.split_at_mut_checked(filled & (IDS - 1)).unwrap_or_default();
             let Some(place) = behind.first_chunk_mut() else { break };
             answer.store(place);
-            let mut count = answer.last_lane() as usize;
-            // A few of a hundred: guessing wrong there costs less than asking both each time.
+            let count = answer.last_lane() as usize;
             if count == 0 {
-                let beside = table.answer_beside(key, slot);
-                beside.store(place);
-                count = beside.last_lane() as usize;
-                if count == 0 {
-                    self.misses[missed & MASK] = Miss::new(at, filled);
-                    missed += 1;
-                }
+                break;
             }
             filled += count;
+            at += 1;
         }
-        (self.filled, self.missed) = (filled, missed);
+        self.filled = filled;
+        at
+    }
+
+    /// Copies the ids of a piece from the entry beside, or from its record, if there is room for them
+    /// and those of all other pieces; answers how many there are.
+    #[inline(always)]
+    fn look_further(
+        &mut self,
+        table: &mut Table<'_>,
+        records: &Records,
+        text: &[u8],
+        at: usize,
+    ) -> usize {
+        let (key, slot) = (self.keys[at & MASK], slot_of(self.places[at & MASK]));
+        let mut answer = table.answer(key, slot);
+        if answer == Wide::default() {
+            answer = table.answer_beside(key, slot);
+            if answer == Wide::default() {
+                return 0;
+            }
+        }
+        let (start, end) = self.span(at);
+        let (filled, room) = (self.filled, IDS - 3 * (self.count() - at));
+        let places = self.ids.get_mut(filled..).unwrap_or_default().as_chunks_mut().0;
+        match (answer.last_lane() as usize, places) {
+            (0, places) => {
+                let piece = text.get(start..end).unwrap_or_default();
+                let (ids, count) = records.blocks_of(answer, piece);
+                if filled + count > room {
+                    return 0;
+                }
+                for (place, block) in places.iter_mut().zip(ids) {
+                    *place = *block;
+                }
+                count
+            }
+            (count, [place, ..]) => {
+                answer.store(place);
+                count
+            }
+            (_, []) => 0,
+        }
     }
 
     /// Appends ids of pieces that the cache knows. Between two misses there are few of them, and
@@ -264,42 +317,65 @@ mod tests {
         let mut random = Random::new(5);
         let mut cache = PieceCache::default();
         let mut batch = Batch::default();
-        let mut known = 0;
-        for round in 0..300 {
+        let (mut known, mut missed, mut long, mut full) = (0, 0, 0, 0);
+        for round in 0..200 {
             batch.clear();
-            let mut expected = Vec::new();
-            while !batch.is_full() && random.below(200) > 0 {
-                let piece: Vec<u8> =
-                    (0..1 + random.below(3)).map(|_| b'a' + random.below(9) as u8).collect();
-                let key = Key::new(&piece, 0, piece.len());
+            let (mut text, mut pieces) = (Vec::new(), Vec::new());
+            let most_ids = *random.pick(&[3, 9, 200]);
+            while !batch.is_full() && random.below(if round % 9 == 0 { 5000 } else { 200 }) > 0 {
+                let length = if random.below(4) == 0 { 17 } else { 1 + random.below(3) };
+                let piece: Vec<u8> = (0..length)
+                    .map(|n| b'a' + random.below(if n < 3 { 9 } else { 1 }) as u8)
+                    .collect();
+                let key = Key::new(&piece, 0, length);
                 if random.below(3) == 0 {
-                    cache.insert_short(key, &[round, 7, 9][..1 + random.below(3)]);
+                    let ids: Vec<u32> = (round..).take(1 + random.below(most_ids)).collect();
+                    cache.remember(key, &piece, &ids);
                 }
-                batch.push(key, expected.len(), expected.len() + piece.len());
-                expected.push(key);
+                batch.push(key, text.len(), text.len() + length);
+                text.extend_from_slice(&piece);
+                pieces.push(piece);
             }
-            batch.look_up(&mut cache);
-            assert_eq!(batch.count(), expected.len());
-            let (mut ids, mut misses) = (Vec::new(), Vec::new());
-            for (at, key) in expected.into_iter().enumerate() {
-                let (known, count) = cache.short(key);
-                if count == 0 {
-                    misses.push((at, ids.len()));
+            let mut one_by_one = cache.clone();
+            batch.look_up(&mut cache, &text);
+            assert_eq!(batch.count(), pieces.len());
+            let (mut ids, mut misses, mut from) = (Vec::new(), batch.misses().iter(), 0);
+            let mut next = misses.next();
+            let (mut got, mut copied) = (Vec::new(), 0);
+            for (at, piece) in pieces.iter().enumerate() {
+                let key = Key::new(piece, 0, piece.len());
+                assert_eq!((batch.span(at), batch.key(at)), ((from, from + piece.len()), key));
+                from += piece.len();
+                let before = ids.len();
+                let is_known = one_by_one.recall(key, piece, &mut ids);
+                match next.filter(|miss| miss.at() == at) {
+                    Some(miss) => {
+                        // It has no room for more ids.
+                        assert!(!is_known || ids.len() + 3 * SIZE > IDS);
+                        batch.append_ids(copied, miss.filled(), &mut got);
+                        copied = miss.filled();
+                        got.extend_from_slice(&ids[before..]);
+                        next = misses.next();
+                        missed += 1;
+                        full += usize::from(is_known);
+                    }
+                    None => assert!(is_known),
                 }
-                ids.extend_from_slice(&known[..count]);
-                assert_eq!((batch.span(at).0, batch.key(at)), (at, key));
+                known += usize::from(is_known);
+                long += usize::from(ids.len() > before + 3);
             }
-            let mut filled = Vec::new();
-            batch.append_ids(0, batch.filled(), &mut filled);
-            assert_eq!(filled, ids);
-            let missed: Vec<_> = batch.misses().iter().map(|m| (m.at(), m.filled())).collect();
-            assert_eq!(missed, misses);
-            known += ids.len();
+            batch.append_ids(copied, batch.filled(), &mut got);
+            assert_eq!(got, ids);
+            assert!(next.is_none());
         }
-        assert!(known > 5000, "{known}");
+        let counts = [known, missed, long, full];
+        assert!(
+            counts.into_iter().zip([5000, 500, 500, 50]).all(|(n, least)| n > least),
+            "{counts:?}"
+        );
         batch.clear();
         batch.push(Key::new(b"a", 0, 1), 0, 1);
-        batch.look_up(&mut PieceCache::none());
+        batch.look_up(&mut PieceCache::none(), b"a");
         assert_eq!((batch.misses().len(), batch.filled()), (1, 0));
     }
 }

@@ -1,48 +1,49 @@
 //! Pieces that were merged before, with their ids inline.
 //!
-//! A table has those of up to 15 bytes and 3 ids, in entries of 32 bytes (two loads, one compare, one
-//! copy). A piece has a home there, and only that is looked at first; where that fails, the place
-//! beside it, in the same line of a cache, may still have what a newer piece drove out. Longer pieces
-//! and those with more ids are in [`super::records`]. Nothing grows. The size is most of the private
-//! memory of an instance.
+//! A table has entries of 32 bytes (two loads, one compare, one copy). A piece has a home there, and
+//! only that is looked at first; where that fails, the place beside it, in the same line of a cache,
+//! may still have what a newer piece drove out. The entry of a piece of up to 15 bytes and 3 ids has
+//! its ids; of others it says where in [`super::records`] they are. Nothing grows. The size is most of
+//! the private memory of an instance.
 
 use super::key::{Key, MAX_KEY};
 use super::records::Records;
 use crate::simd::lane16::Wide;
 
-const SHORT_SLOTS: usize = 1 << 17;
+const SLOTS: usize = 1 << 17;
 const SHORT_IDS: usize = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-struct ShortEntry {
+struct Entry {
     key: Key,
-    /// The ids, and behind them how many they are.
+    /// The ids, and behind them how many they are. Zero there: what [`Records`] wants to have.
     answer: Wide,
 }
 
 /// Two places that are fetched together.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
-struct Line([ShortEntry; 2]);
+struct Line([Entry; 2]);
 
 #[derive(Debug, Clone)]
 pub struct PieceCache {
-    short: Vec<Line>,
-    pub records: Records,
+    lines: Vec<Line>,
+    records: Records,
 }
 
 impl Default for PieceCache {
     fn default() -> Self {
-        Self { short: vec![Line::default(); SHORT_SLOTS / 2], records: Records::new() }
+        Self { lines: vec![Line::default(); SLOTS / 2], records: Records::new() }
     }
 }
 
-/// The table of short pieces, with its size in its type, and flat: one number says where in it.
-pub struct Table<'a>(&'a mut [ShortEntry; SHORT_SLOTS]);
+/// The table, with its size in its type, and flat: one number says where in it.
+pub struct Table<'a>(&'a mut [Entry; SLOTS]);
 
 impl Table<'_> {
-    /// Up to three ids, and how many they are in the last lane: none where the piece is not here.
+    /// Up to three ids, and how many they are in the last lane. Zero there: where the record is; all
+    /// zeros where the piece is not here.
     #[inline(always)]
     pub fn answer(&self, key: Key, slot: u32) -> Wide {
         let entry = self.entry(slot);
@@ -53,10 +54,10 @@ impl Table<'_> {
     #[inline(always)]
     pub fn answer_beside(&mut self, key: Key, slot: u32) -> Wide {
         let answer = self.answer(key, slot ^ 1);
-        if answer.last_lane() > 0 {
+        if answer != Wide::default() {
             let (home, beside) = (*self.entry(slot), *self.entry(slot ^ 1));
-            self.0[slot as usize & (SHORT_SLOTS - 1)] = beside;
-            self.0[(slot ^ 1) as usize & (SHORT_SLOTS - 1)] = home;
+            self.0[slot as usize & (SLOTS - 1)] = beside;
+            self.0[(slot ^ 1) as usize & (SLOTS - 1)] = home;
         }
         answer
     }
@@ -68,120 +69,114 @@ impl Table<'_> {
     }
 
     #[inline(always)]
-    fn entry(&self, slot: u32) -> &ShortEntry {
-        &self.0[slot as usize & (SHORT_SLOTS - 1)]
+    fn entry(&self, slot: u32) -> &Entry {
+        &self.0[slot as usize & (SLOTS - 1)]
     }
 }
 
 /// Where a key is remembered.
 #[inline(always)]
 pub fn slot(key: Key) -> u32 {
-    (key.hash() >> (64 - SHORT_SLOTS.trailing_zeros())) as u32
+    (key.hash() >> (64 - SLOTS.trailing_zeros())) as u32
 }
 
 impl PieceCache {
     /// A cache that remembers nothing and takes no memory.
     pub fn none() -> Self {
-        Self { short: Vec::new(), records: Records::default() }
+        Self { lines: Vec::new(), records: Records::default() }
     }
 
     /// `None` in a cache that remembers nothing.
     #[inline(always)]
-    pub fn table(&mut self) -> Option<Table<'_>> {
-        let lines: &mut [Line; SHORT_SLOTS / 2] = self.short.first_chunk_mut()?;
+    pub fn parts(&mut self) -> Option<(Table<'_>, &Records)> {
+        let lines: &mut [Line; SLOTS / 2] = self.lines.first_chunk_mut()?;
         // SAFETY: a line is two entries and nothing else (`repr(C)`), and is aligned as they are.
-        Some(Table(unsafe { &mut *std::ptr::from_mut(lines).cast() }))
+        Some((Table(unsafe { &mut *std::ptr::from_mut(lines).cast() }), &self.records))
     }
 
-    /// The ids of a short piece: all places, and how many of them count (0: not here).
+    /// The ids of a piece whose entry has them: all places, and how many of them count (0: it has none,
+    /// or is not at home).
     #[inline(always)]
     pub fn short(&mut self, key: Key) -> ([u32; 4], usize) {
-        let answer = self.table().map(|table| table.answer(key, slot(key))).unwrap_or_default();
+        let answer = self.parts().map(|(table, _)| table.answer(key, slot(key)));
+        let answer = answer.unwrap_or_default();
         (answer.lanes(), answer.last_lane() as usize)
     }
 
-    /// Appends the ids of a piece that [`Table::answer`] does not have; says whether it is elsewhere.
+    /// Appends the ids of a piece that is anywhere here; says whether it is.
     #[inline]
     pub fn recall(&mut self, key: Key, piece: &[u8], out: &mut Vec<u32>) -> bool {
-        if piece.len() <= MAX_KEY {
-            let Some(answer) = self.second_look(key) else { return false };
-            let count = answer.last_lane() as usize;
-            if count > 0 {
-                out.extend_from_slice(answer.lanes().get(..count).unwrap_or_default());
-                return true;
-            }
-        }
-        let known = self.records.find(key, piece);
-        out.extend_from_slice(known);
-        !known.is_empty()
+        let Some(answer) = self.second_look(key) else { return false };
+        let (before, lanes) = (out.len(), answer.lanes());
+        out.extend_from_slice(match answer.last_lane() as usize {
+            0 => self.records.ids(answer, piece),
+            count => lanes.get(..count).unwrap_or_default(),
+        });
+        out.len() > before
     }
 
-    /// Looks for a short piece again, and now also in the place beside its own, from where it moves
-    /// home. An answer without ids: it may have a record.
+    /// Looks for a piece again, and now also in the place beside its own, from where it moves home.
     #[inline]
     pub fn second_look(&mut self, key: Key) -> Option<Wide> {
         let slot = slot(key) as usize;
-        let Line(line) = self.short.get_mut(slot >> 1)?;
+        let Line(line) = self.lines.get_mut(slot >> 1)?;
         let (home, beside) = (slot & 1, slot & 1 ^ 1);
         if line[beside].key == key {
             line.swap(0, 1);
         }
-        (line[home].key == key).then_some(line[home].answer)
+        let Entry { key: known, answer } = line[home];
+        let is_here = known == key && (answer.last_lane() > 0 || self.records.holds(answer));
+        is_here.then_some(answer)
     }
 
-    /// Remembers a piece.
+    /// Remembers a piece. A long one of Chinese or Japanese is seldom seen again: it gets its record
+    /// when it comes a second time.
     pub fn remember(&mut self, key: Key, piece: &[u8], ids: &[u32]) {
-        if piece.len() <= MAX_KEY {
-            if self.insert_short(key, ids) {
-                return;
+        let answer = match answer_of(ids) {
+            Some(answer) if piece.len() <= MAX_KEY => Some(answer),
+            _ if is_long_han_or_kana(piece) && self.second_look(key).is_none() => {
+                Some(self.records.none())
             }
-            self.put(ShortEntry { key, answer: Wide::default() });
+            _ => self.records.insert(piece, ids),
+        };
+        if let Some(answer) = answer {
+            self.insert_answer(key, answer);
         }
-        self.records.insert(key, piece, ids);
-    }
-
-    /// Remembers a short piece; answers whether it had room for it.
-    pub fn insert_short(&mut self, key: Key, ids: &[u32]) -> bool {
-        let Some(answer) = answer_of(ids) else { return false };
-        self.put(ShortEntry { key, answer });
-        true
     }
 
     /// Remembers a short piece at home, if there is room for its ids: what it finds there moves
     /// aside.
     pub fn seed(&mut self, key: Key, ids: &[u32]) {
         let (Some(answer), slot) = (answer_of(ids), slot(key) as usize) else { return };
-        let Some(Line(line)) = self.short.get_mut(slot >> 1) else { return };
+        let Some(Line(line)) = self.lines.get_mut(slot >> 1) else { return };
         let (home, beside) = (slot & 1, slot & 1 ^ 1);
         if line[home].key != key && line[home].key != Key::default() {
             line[beside] = line[home];
         }
-        line[home] = ShortEntry { key, answer };
+        line[home] = Entry { key, answer };
     }
 
-    /// Remembers a short piece by its key alone.
-    pub fn remember_key(&mut self, key: Key, ids: &[u32]) {
-        let bytes = key.bytes();
-        self.remember(key, bytes.get(..key.length()).unwrap_or_default(), ids);
-    }
-
-    /// Remembers up to three ids of a short piece, with their number behind them.
+    /// Remembers the answer of a piece. What is at home stays, and may be wanted again; a piece that
+    /// comes for the first time is put beside it. Except where the piece at home belongs beside, and
+    /// was driven out from there.
     pub fn insert_answer(&mut self, key: Key, answer: Wide) {
-        self.put(ShortEntry { key, answer });
-    }
-
-    /// What is at home stays, and may be wanted again; a piece that comes for the first time is
-    /// put beside it. Except where the piece at home belongs beside, and was driven out from there.
-    fn put(&mut self, entry: ShortEntry) {
-        let slot = slot(entry.key) as usize;
-        let Some(Line(line)) = self.short.get_mut(slot >> 1) else { return };
+        let slot = slot(key) as usize;
+        let Some(Line(line)) = self.lines.get_mut(slot >> 1) else { return };
         let (home, beside) = (slot & 1, slot & 1 ^ 1);
         let belongs_beside = |key| self::slot(key) as usize & 1 == beside;
-        let is_free = line[home].key == entry.key
+        let is_free = line[home].key == key
             || line[home].key == Key::default()
             || belongs_beside(line[home].key) && belongs_beside(line[beside].key);
-        line[if is_free { home } else { beside }] = entry;
+        line[if is_free { home } else { beside }] = Entry { key, answer };
     }
+}
+
+#[inline(always)]
+fn is_long_han_or_kana(piece: &[u8]) -> bool {
+    let is_lead = |byte: &u8| matches!(byte, 0xE3..=0xE9);
+    // The first character, or the one behind a blank or behind punctuation of three bytes.
+    piece.len() > MAX_KEY
+        && piece.first_chunk().is_some_and(|[a, b, _, c]| [a, b, c].into_iter().any(is_lead))
 }
 
 /// Up to three ids and how many they are.
@@ -246,6 +241,39 @@ mod tests {
             }
         }
         assert!(kept > 10_000, "{kept}");
+    }
+
+    /// Pieces of one key: the ids are never those of another.
+    #[test]
+    fn long_pieces_of_one_key_are_told_apart() {
+        let mut cache = PieceCache::default();
+        let mut out = Vec::new();
+        let pieces = ["+", "-", "="].map(|c| format!("{0}{c}{0}", "-".repeat(16)).into_bytes());
+        let keys: Vec<Key> = pieces.iter().map(|piece| Key::new(piece, 0, piece.len())).collect();
+        assert!(keys[0] == keys[1] && keys[1] == keys[2]);
+        for (n, piece) in (1..).zip(&pieces) {
+            assert!(!cache.recall(keys[0], piece, &mut out));
+            cache.remember(keys[0], piece, &[n]);
+            assert!(cache.recall(keys[0], piece, &mut out));
+        }
+        assert_eq!(out, [1, 2, 3]);
+    }
+
+    #[test]
+    fn long_han_and_kana_have_records_when_they_come_again() {
+        let mut cache = PieceCache::default();
+        for (piece, at_once) in
+            [("，数据库服务器", false), ("データベース", false), ("переменная", true)]
+        {
+            let (key, piece) = (Key::new(piece.as_bytes(), 0, piece.len()), piece.as_bytes());
+            let mut out = Vec::new();
+            cache.remember(key, piece, &[1, 2]);
+            assert_eq!(cache.recall(key, piece, &mut out), at_once);
+            cache.remember(key, piece, &[1, 2]);
+            out.clear();
+            assert!(cache.recall(key, piece, &mut out));
+            assert_eq!(out, [1, 2]);
+        }
     }
 
     /// What is at home is not driven out by pieces that come once, and two of one home are kept.

@@ -1,7 +1,6 @@
 //! Whole pieces that are tokens although no merges lead to them.
 
 use super::key::Key;
-use super::records;
 use std::collections::HashMap;
 
 /// Every piece that is merged is asked about, and nearly none is one of these: a bit says so of most.
@@ -16,7 +15,7 @@ impl Unreachable {
     pub fn new(ids: HashMap<Vec<u8>, u32>) -> Self {
         let mut marks = vec![0u64; if ids.is_empty() { 0 } else { words_for(ids.len()) }];
         for piece in ids.keys() {
-            let (word, bit) = place(Key::new(piece, 0, piece.len()), piece, marks.len());
+            let (word, bit) = place(Key::new(piece, 0, piece.len()), marks.len());
             if let Some(word) = marks.get_mut(word) {
                 *word |= bit;
             }
@@ -30,7 +29,7 @@ impl Unreachable {
         if piece.len() < self.shortest {
             return None;
         }
-        let (word, bit) = place(key, piece, self.marks.len());
+        let (word, bit) = place(key, self.marks.len());
         match self.marks.get(word) {
             Some(word) if word & bit != 0 => self.ids.get(piece).copied(),
             _ => None,
@@ -44,8 +43,8 @@ fn words_for(count: usize) -> usize {
 }
 
 #[inline]
-fn place(key: Key, piece: &[u8], words: usize) -> (usize, u64) {
-    let hash = records::hash(key, piece);
+fn place(key: Key, words: usize) -> (usize, u64) {
+    let hash = key.hash();
     ((hash >> 38) as usize & words.wrapping_sub(1), 1 << (hash >> 58))
 }
 
