@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,30 @@ def test_many_may_open_it_for_the_first_time_at_once(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     assert (problems, len(store.tokenizers())) == ([], 6)
     store.close()
+
+
+def test_another_process_may_make_the_tables_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_it() -> None:
+        FolderStore(tmp_path).close()
+
+    other = threading.Thread(target=open_it)
+
+    class Interrupted(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            if "FROM sqlite_master" in statement and other.ident is None:
+                monkeypatch.undo()
+                other.start()
+                # It ends at once, or waits for this transaction.
+                other.join(0.5)
+            return super().execute(statement, *values)
+
+    connect = partial(sqlite3.connect, factory=Interrupted)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    open_it()
+    other.join()
+    open_it()
 
 
 def test_connections_of_ended_threads_are_given_back(tmp_path: Path) -> None:

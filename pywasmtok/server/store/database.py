@@ -173,13 +173,18 @@ class Database:
     def _recognize(self, *, may_be_new: bool) -> None:
         """Before anything is written: a file of another program stays as it is."""
         connection = self.connection()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        # One moment: another process may make the tables meanwhile.
+        connection.execute("BEGIN")
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        finally:
+            connection.execute("ROLLBACK")
         if version > len(_MIGRATIONS):
             raise StoreFailed(
                 f"the store has version {version}; this program knows {len(_MIGRATIONS)}",
                 hint="A newer pywasmtok made it: install that one",
             )
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         if not tables >= _FIRST_TABLES if version else tables or not may_be_new:
             raise not_a_store()
         found = self.problems()

@@ -7,6 +7,17 @@ use crate::simd::block::{Block, WIDTH};
 /// start no character.
 static FLAGS_OF_LEAD: [u32; 256] = flags_of_leads();
 
+/// For each flag the bytes that start a character of its set and are not ASCII: bit n for 0xC0 + n.
+static LEADS_OF_FLAG: [u64; 32] = {
+    let mut leads = [0; 32];
+    let mut at = 0;
+    while at < 32 * 64 {
+        leads[at / 64] |= (FLAGS_OF_LEAD[0xC0 | at % 64] as u64 >> (at / 64) & 1) << (at % 64);
+        at += 1;
+    }
+    leads
+};
+
 const ASCII_FLAGS: u32 = {
     let mut flags = 0;
     let mut byte = 0;
@@ -22,8 +33,9 @@ pub fn find(text: &str, from: usize, flags: u32) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = from;
     if ASCII_FLAGS & flags == 0 {
+        let leads = leads_of(flags);
         for window in bytes.get(from..)?.as_chunks().0 {
-            let mut candidates = candidates(window, flags);
+            let mut candidates = candidates(window, leads);
             while candidates != 0 {
                 let place = at + candidates.trailing_zeros() as usize;
                 if is_at(text, place, flags) {
@@ -44,23 +56,23 @@ pub fn find(text: &str, from: usize, flags: u32) -> Option<usize> {
     None
 }
 
-/// The bytes of a window that begin a character which may belong to these sets, none of them ASCII.
+fn leads_of(mut flags: u32) -> u64 {
+    let mut leads = 0;
+    while flags != 0 {
+        leads |= LEADS_OF_FLAG[flags.trailing_zeros() as usize];
+        flags &= flags - 1;
+    }
+    leads
+}
+
+/// The bytes of a window that are among `leads`.
 #[inline(always)]
-fn candidates(window: &[u8; WIDTH], flags: u32) -> u64 {
+fn candidates(window: &[u8; WIDTH], leads: u64) -> u64 {
     let block = Block::load(window);
     if block.is_ascii() {
         return 0;
     }
-    let mut leads = block.high() & !block.continuing();
-    let mut candidates = 0;
-    // Without a branch for each, most of which would be guessed wrong.
-    while leads != 0 {
-        let at = leads.trailing_zeros();
-        let lead = window[at as usize & (WIDTH - 1)];
-        candidates |= u64::from(FLAGS_OF_LEAD[usize::from(lead)] & flags != 0) << at;
-        leads &= leads - 1;
-    }
-    candidates
+    block.high() & !block.continuing() & block.in_set(leads)
 }
 
 fn is_at(text: &str, at: usize, flags: u32) -> bool {
