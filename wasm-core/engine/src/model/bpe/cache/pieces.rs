@@ -17,7 +17,8 @@ const SHORT_IDS: usize = 3;
 #[repr(C)]
 struct Entry {
     key: Key,
-    /// The ids, and behind them how many they are. Zero there: what [`Records`] wants to have.
+    /// Up to three ids, and in the last lane how many there are. Zero there: the place of a record, as
+    /// [`Records::insert`] answered it.
     answer: Wide,
 }
 
@@ -42,8 +43,7 @@ impl Default for PieceCache {
 pub struct Table<'a>(&'a mut [Entry; SLOTS]);
 
 impl Table<'_> {
-    /// Up to three ids, and how many they are in the last lane. Zero there: where the record is; all
-    /// zeros where the piece is not here.
+    /// What the entry at home has for a piece; all zeros if it is of another piece.
     #[inline(always)]
     pub fn answer(&self, key: Key, slot: u32) -> Wide {
         let entry = self.entry(slot);

@@ -23,8 +23,8 @@ pub struct Records {
     age: u32,
 }
 
-/// Where a record is, its lengths, its age, and zero: as wide as the answers of the table, of which
-/// the last lane is how many ids they have.
+/// Where a record is, how many ids and bytes it has, and its age. Written, it is as wide as three ids
+/// and their number, and has zero for that number.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     at: u32,
@@ -51,8 +51,8 @@ impl Records {
         Self { blocks: vec![[0; 4]; BLOCKS], filled: 0, age: 1 }
     }
 
-    /// The ids of the piece that the table has this answer for; none where the record is of another
-    /// long piece with the same key, or is forgotten.
+    /// The ids of a piece whose entry has this answer. None: the record was forgotten, or is of another
+    /// long piece with the same key.
     pub fn ids(&self, answer: Wide, piece: &[u8]) -> &[u32] {
         let (blocks, count) = self.blocks_of(answer, piece);
         blocks.as_flattened().get(..count).unwrap_or_default()
@@ -76,17 +76,17 @@ impl Records {
         record.get(..blocks_of_ids(count)).map_or((&[], 0), |blocks| (blocks, count))
     }
 
-    /// Whether an answer without ids is of now, and not of what was forgotten.
+    /// Whether the place in an answer is still valid: no, if all records were forgotten since.
     pub fn holds(&self, answer: Wide) -> bool {
         Place::read(answer).age == self.age
     }
 
-    /// What the table is to have for a piece that came once.
+    /// A place without a record, for a piece that came once.
     pub fn none(&self) -> Wide {
         Place { at: 0, count: 0, length: 0, age: self.age }.written()
     }
 
-    /// Remembers a piece; answers what the table is to have for it.
+    /// Remembers the ids of a piece; answers the place, for its entry in the table.
     pub fn insert(&mut self, piece: &[u8], ids: &[u32]) -> Option<Wide> {
         if piece.len() > MAX_PIECE || ids.is_empty() || ids.len() > MAX_IDS {
             return None;
