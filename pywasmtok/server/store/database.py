@@ -179,7 +179,9 @@ class Database:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         finally:
-            connection.execute("ROLLBACK")
+            # Some errors end it, as that of a full disk.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
         if version > len(_MIGRATIONS):
             raise StoreFailed(
                 f"the store has version {version}; this program knows {len(_MIGRATIONS)}",
