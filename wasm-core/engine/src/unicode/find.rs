@@ -12,7 +12,7 @@ static LEADS_OF_FLAG: [u64; 32] = {
     let mut leads = [0; 32];
     let mut at = 0;
     while at < 32 * 64 {
-        leads[at / 64] |= (FLAGS_OF_LEAD[0xC0 | at % 64] as u64 >> (at / 64) & 1) << (at % 64);
+        leads[at / 64] |= (FLAGS_OF_LEAD[0xC0 + at % 64] as u64 >> (at / 64) & 1) << (at % 64);
         at += 1;
     }
     leads
