@@ -4,8 +4,8 @@ use super::window::SIZE;
 use crate::simd::block::Block;
 use crate::unicode;
 
-/// All bytes of the characters of a class. A symbol is in no mask; its bytes but the first are in
-/// [`Self::tails`].
+/// Each mask has all bytes of the characters of its class. Symbols have no mask of their own: their
+/// bytes are only in [`Self::tails`], all but the first one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WideMasks {
     pub letters: u64,
@@ -55,10 +55,10 @@ pub fn masks(window: &[u8; SIZE], block: Block, family: Family) -> WideMasks {
     }
 }
 
-/// A window with fewer bytes that are not ASCII is not asked for ranges of letters.
+/// Ranges of letters are looked for in windows with so many bytes that are not ASCII, or more.
 const MANY: u32 = 16;
 
-/// With fewer bytes that are in no range, characters are looked up one by one.
+/// If fewer of these bytes are in no range, their characters are looked up one by one.
 const MANY_LEFT: u32 = 24;
 
 /// The bytes of letters that are found by ranges, which are most letters of frequent scripts. Only

@@ -88,7 +88,7 @@ fn slot_of(place: u64) -> u32 {
 }
 
 impl Batch {
-    /// So many pieces can be added when it does not ask to be emptied.
+    /// So many pieces can be added while [`Self::is_full`] is false.
     pub const ROOM: usize = 64;
 
     pub fn clear(&mut self) {
@@ -284,7 +284,7 @@ impl Batch {
         out.truncate(end);
     }
 
-    /// How many ids the cache knows.
+    /// How many ids the known pieces have together.
     pub fn filled(&self) -> usize {
         self.filled
     }

@@ -13,7 +13,7 @@ pub struct Key(Wide);
 /// How many bytes behind the start of a piece are looked at.
 pub const REACH: usize = 16;
 
-/// An odd number of which no bits are alike in all places: the golden ratio.
+/// 2^64 divided by the golden ratio: odd, and its bits follow no pattern.
 const MIXER: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// No piece has this in place of its length.

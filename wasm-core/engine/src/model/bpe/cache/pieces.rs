@@ -144,8 +144,7 @@ impl PieceCache {
         }
     }
 
-    /// Remembers a short piece at home, if there is room for its ids: what it finds there moves
-    /// aside.
+    /// Remembers a short piece of up to three ids at home. The entry that was there moves beside.
     pub fn seed(&mut self, key: Key, ids: &[u32]) {
         let (Some(answer), slot) = (answer_of(ids), slot(key) as usize) else { return };
         let Some(Line(line)) = self.lines.get_mut(slot >> 1) else { return };
@@ -156,9 +155,9 @@ impl PieceCache {
         line[home] = Entry { key, answer };
     }
 
-    /// Remembers the answer of a piece. What is at home stays, and may be wanted again; a piece that
-    /// comes for the first time is put beside it. Except where the piece at home belongs beside, and
-    /// was driven out from there.
+    /// Remembers the answer of a piece. The entry at home stays, since it may be wanted again, and the
+    /// new one is put beside it. If both entries of the line have their home beside, the new one is put
+    /// at home.
     pub fn insert_answer(&mut self, key: Key, answer: Wide) {
         let slot = slot(key) as usize;
         let Some(Line(line)) = self.lines.get_mut(slot >> 1) else { return };

@@ -19,7 +19,7 @@ pub struct Records {
     blocks: Vec<[u32; 4]>,
     /// How many blocks are in use.
     filled: usize,
-    /// One more than how often all were forgotten.
+    /// 1 at first, and one more each time that all are forgotten. A place of another age is invalid.
     age: u32,
 }
 
