@@ -25,14 +25,19 @@ from tools.verify.attack.run import run
 def test_nothing_of_it_is_wrong_or_dead(long_workers: int) -> None:
     if long_workers and not is_possible():
         pytest.skip("connections are handed over on Linux only")
-    record = run(2, 5, pace=5.0, rate=20.0, long_workers=long_workers, gives_way=False)
-    assert record.problems() == []
+    # The server ends the first two after longer than this lasts, and an upload may take as long.
+    slow = {"slow-body", "large-upload", "stale-read"}
+    # Uploads wait for each other: on a busy machine the last of them needs a longer run.
+    for seconds in (2, 8, 32):
+        record = run(seconds, 5, pace=5.0, rate=20.0, long_workers=long_workers, gives_way=False)
+        assert record.problems() == []
+        ended = {kind for kind, one in record.hostile.items() if sum(one["outcomes"].values())}
+        if ended >= KINDS.keys() - slow:
+            break
+    assert ended >= KINDS.keys() - slow
     assert record.beside.answers > 0
     assert record.contained > len(KINDS)
     assert len(record.resident) in (0, 2 + record.rounds)
-    silent = {kind for kind, one in record.hostile.items() if not sum(one["outcomes"].values())}
-    # The server ends the first two after longer than this lasts, and an upload may take as long.
-    assert silent <= {"slow-body", "large-upload", "stale-read"}
     assert json.loads(record.as_json())["contained"] == record.contained
     assert f"{record.contained} contained faults" in record.as_markdown()
 
