@@ -20,7 +20,7 @@ enum Way {
     Merged(usize),
     /// In the group of long pieces.
     MergedLong(usize),
-    /// Nowhere here: the caller encodes it.
+    /// Not here: the caller takes them from a record of the cache, or encodes the piece.
     #[default]
     Alone,
 }

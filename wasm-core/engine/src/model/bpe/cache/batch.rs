@@ -6,7 +6,7 @@
 //! on their way at the same time. Only then is anything compared.
 
 use super::key::{Key, MAX_KEY, REACH};
-use super::pieces::{slot, PieceCache, Table};
+use super::pieces::{slot, PieceCache, Table, SHORT_IDS};
 use super::records::Records;
 use crate::simd::lane16::Wide;
 use crate::split::scan::WINDOW;
@@ -15,10 +15,11 @@ use crate::split::scan::WINDOW;
 pub const SIZE: usize = 2048;
 const MASK: usize = SIZE - 1;
 const UNROLLED: usize = 8;
-/// No batch has more, and it is a power of two.
+/// Room for ids: at least [`SHORT_IDS`] for each piece; what is left is for records. A power of two.
 const IDS: usize = 4 * SIZE;
+const _: () = assert!(IDS > SHORT_IDS * SIZE && IDS.is_power_of_two());
 
-/// So many ids are copied without a call, and so many of them in a round.
+/// Up to this many ids are copied without a call, [`IDS_TOGETHER`] in each round of a loop.
 const FEW: usize = 64;
 const IDS_TOGETHER: usize = 16;
 
@@ -28,7 +29,7 @@ pub const VIEW: usize = WINDOW + REACH;
 #[derive(Debug)]
 pub struct Batch {
     keys: [Key; SIZE],
-    /// Where each piece starts, and above that its place in the cache: one store instead of two.
+    /// Where each piece starts (the lower half) and its slot in the cache: one store instead of two.
     places: [u64; SIZE],
     /// Where the pieces end whose keys do not say how long they are.
     ends: [u32; SIZE],
@@ -88,7 +89,7 @@ fn slot_of(place: u64) -> u32 {
 }
 
 impl Batch {
-    /// So many pieces can be added while [`Self::is_full`] is false.
+    /// This many pieces can be added while [`Self::is_full`] is false.
     pub const ROOM: usize = 64;
 
     pub fn clear(&mut self) {
@@ -149,7 +150,7 @@ impl Batch {
             from = to;
             rest & rest.wrapping_sub(1)
         };
-        // Two in a round: a round is where hosts look at the clock.
+        // Two in a round: some hosts check in each round whether the call has to end.
         while rest != 0 {
             rest = next(rest);
             if rest == 0 {
@@ -241,7 +242,7 @@ impl Batch {
             }
         }
         let (start, end) = self.span(at);
-        let (filled, room) = (self.filled, IDS - 3 * (self.count() - at));
+        let (filled, room) = (self.filled, IDS - SHORT_IDS * (self.count() - at));
         let places = self.ids.get_mut(filled..).unwrap_or_default().as_chunks_mut().0;
         match (answer.last_lane() as usize, places) {
             (0, places) => {

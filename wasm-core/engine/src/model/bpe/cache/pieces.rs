@@ -1,17 +1,19 @@
 //! Pieces that were merged before, with their ids inline.
 //!
-//! A table has entries of 32 bytes (two loads, one compare, one copy). A piece has a home there, and
-//! only that is looked at first; where that fails, the place beside it, in the same line of a cache,
-//! may still have what a newer piece drove out. The entry of a piece of up to 15 bytes and 3 ids has
-//! its ids; of others it says where in [`super::records`] they are. Nothing grows. The size is most of
-//! the private memory of an instance.
+//! A table has slots for entries of 32 bytes (two loads, one compare, one copy), two of them in a line
+//! of the processor's cache. A piece has a home slot, and only that is looked at first. The entry may
+//! also be in the other slot of the line: a new one is put there if the home slot is taken, and when it
+//! is found there, the two are swapped. The entry of a piece of up to 15 bytes and 3 ids has its ids;
+//! of others it says where in [`super::records`] they are. Nothing grows. The size is most of the
+//! private memory of an instance.
 
 use super::key::{Key, MAX_KEY};
 use super::records::Records;
 use crate::simd::lane16::Wide;
 
 const SLOTS: usize = 1 << 17;
-const SHORT_IDS: usize = 3;
+/// How many ids an entry has room for.
+pub const SHORT_IDS: usize = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
@@ -22,10 +24,12 @@ struct Entry {
     answer: Wide,
 }
 
-/// Two places that are fetched together.
+/// Two slots that are fetched together.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 struct Line([Entry; 2]);
+
+const _: () = assert!(size_of::<Line>() == 2 * size_of::<Entry>());
 
 #[derive(Debug, Clone)]
 pub struct PieceCache {
@@ -50,7 +54,7 @@ impl Table<'_> {
         entry.answer.if_equal(entry.key.bits(), key.bits())
     }
 
-    /// The same for the place beside; what is found there moves home.
+    /// The same for the other slot of the line; what is found there moves home.
     #[inline(always)]
     pub fn answer_beside(&mut self, key: Key, slot: u32) -> Wide {
         let answer = self.answer(key, slot ^ 1);
@@ -90,7 +94,8 @@ impl PieceCache {
     #[inline(always)]
     pub fn parts(&mut self) -> Option<(Table<'_>, &Records)> {
         let lines: &mut [Line; SLOTS / 2] = self.lines.first_chunk_mut()?;
-        // SAFETY: a line is two entries and nothing else (`repr(C)`), and is aligned as they are.
+        // SAFETY: a line is two entries and nothing else (`repr(C)`, and its size is asserted above),
+        // and it is aligned as they are.
         Some((Table(unsafe { &mut *std::ptr::from_mut(lines).cast() }), &self.records))
     }
 
@@ -115,7 +120,7 @@ impl PieceCache {
         out.len() > before
     }
 
-    /// Looks for a piece again, and now also in the place beside its own, from where it moves home.
+    /// Looks for a piece in both slots of its line. What is found beside its home moves home.
     #[inline]
     pub fn second_look(&mut self, key: Key) -> Option<Wide> {
         let slot = slot(key) as usize;
@@ -156,8 +161,8 @@ impl PieceCache {
     }
 
     /// Remembers the answer of a piece. The entry at home stays, since it may be wanted again, and the
-    /// new one is put beside it. If both entries of the line have their home beside, the new one is put
-    /// at home.
+    /// new one is put into the other slot. If both entries of the line belong into that slot, the new
+    /// one is put at home.
     pub fn insert_answer(&mut self, key: Key, answer: Wide) {
         let slot = slot(key) as usize;
         let Some(Line(line)) = self.lines.get_mut(slot >> 1) else { return };
