@@ -130,19 +130,22 @@ impl Bpe {
     fn settle(&self, scratch: &mut BpeScratch, text: &[u8], out: &mut Vec<u32>) {
         let Some(bytes) = &self.bytes else { return };
         let BpeScratch { merger, cache, batch, missed, segments, .. } = scratch;
+        let segments: &mut Segments = segments;
         batch.look_up(cache, text);
         let mut copied = 0;
         for misses in batch.misses().chunks(Missed::ROOM) {
+            segments.clear();
             let together = misses.len() > FEW;
             if together {
-                missed.prepare(self, bytes, cache, batch, text, misses);
+                let working = (&mut *cache, &mut *segments, &mut *merger);
+                missed.prepare(self, bytes, working, batch, text, misses);
             }
             for (n, miss) in misses.iter().enumerate() {
                 batch.append_ids(copied, miss.filled(), out);
                 copied = miss.filled();
                 let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
                 let piece = text.get(start..end).unwrap_or_default();
-                if !together || !missed.take(n, cache, key, piece, out) {
+                if !together || !missed.take(n, cache, segments, key, piece, out) {
                     let place = Place { key, text, start, end };
                     self.encode_missed(merger, cache, segments, place, out);
                 }
@@ -180,15 +183,18 @@ impl Bpe {
         cache.remember(key, piece, out.get(before..).unwrap_or_default());
     }
 
-    /// Whether a piece is merged from bytes, together with others. Of Han characters, kana and Hangul
-    /// many are one token: merging from characters takes fewer steps there. In a vocabulary of
-    /// characters only ASCII has bytes.
+    /// Whether a piece is merged from bytes, together with others. Of Han characters, kana, Hangul and
+    /// Thai letters many are one token: merging from characters takes fewer steps there. In a
+    /// vocabulary of characters only ASCII has bytes.
     #[inline]
     pub fn merges_bytes(&self, piece: &[u8]) -> bool {
-        let begins_one = |byte: &u8| matches!(byte, 0xE3..=0xED);
+        let begins_one = |pair: &[u8]| match *pair {
+            [lead, next] => matches!(lead, 0xE3..=0xED) | ((lead == 0xE0) & (next >= 0xB8)),
+            _ => false,
+        };
         match self.bytes {
             // Without a branch for each byte.
-            Some(_) => !piece.iter().fold(false, |any, byte| any | begins_one(byte)),
+            Some(_) => !piece.windows(2).fold(false, |any, pair| any | begins_one(pair)),
             None => piece.is_ascii(),
         }
     }

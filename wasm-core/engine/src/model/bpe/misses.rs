@@ -8,10 +8,13 @@ use crate::model::bpe::cache::batch::{Batch, Miss};
 use crate::model::bpe::cache::key::{Key, MAX_KEY};
 use crate::model::bpe::cache::pieces::PieceCache;
 use crate::model::bpe::cache::vocabulary::Known;
+use crate::model::bpe::long::backtrack::PieceMerger;
 use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::interleaved::{merge, LongGroup, ShortGroup, PIECES};
 use crate::model::bpe::merge::merger::fits_short;
+use crate::model::bpe::multibyte::segments::{Groups, Model, Segments};
 use crate::simd::lane16::Wide;
+use std::ops::Range;
 
 /// Where the ids of a piece are, if they are not among the answers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,6 +23,8 @@ enum Way {
     Merged(usize),
     /// In the group of long pieces.
     MergedLong(usize),
+    /// Among the segments, the first one and the one behind the last.
+    Segments(u32, u32),
     /// Not here: the caller takes them from a record of the cache, or encodes the piece.
     #[default]
     Alone,
@@ -38,6 +43,9 @@ pub struct Missed {
     /// The short pieces that may be tokens, by their number among the misses.
     open: [u32; PIECES],
     opened: usize,
+    /// The pieces that are cut into segments, by their number among the misses.
+    cut: [u32; PIECES],
+    cuts: usize,
     /// Never read; without it the touching would be optimised away.
     touched: (u32, Wide),
 }
@@ -53,6 +61,8 @@ impl Default for Missed {
             merged: 0,
             open: [0; PIECES],
             opened: 0,
+            cut: [0; PIECES],
+            cuts: 0,
             touched: (0, Wide::default()),
         }
     }
@@ -62,16 +72,18 @@ impl Missed {
     /// How many pieces fit.
     pub const ROOM: usize = PIECES;
 
-    /// Looks where the ids of some pieces are, and merges what can be merged together.
+    /// Looks where the ids of some pieces are, and merges what can be merged together. `segments` is
+    /// empty; the pieces that are cut are put there.
     pub fn prepare(
         &mut self,
         bpe: &Bpe,
         units: &ByteUnits,
-        cache: &mut PieceCache,
+        (cache, segments, merger): (&mut PieceCache, &mut Segments, &mut PieceMerger),
         batch: &Batch,
         text: &[u8],
         misses: &[Miss],
     ) {
+        self.cuts = 0;
         self.ways = [Way::Alone; PIECES];
         self.answers = [Wide::default(); PIECES];
         let serves = units.are_packed && fits_short(&bpe.pairs);
@@ -81,12 +93,41 @@ impl Missed {
         self.look_again(bpe, units, cache, batch, text, misses);
         self.touch(&bpe.known, batch, misses);
         self.choose(bpe, units, cache, batch, text, misses);
-        merge(&mut self.group, &mut self.long, pairs);
+        match (bpe.tables(), &bpe.atoms) {
+            (Some(tables), Some(atoms)) if self.cuts > 0 => {
+                let model = Model { tables, atoms };
+                self.cut_pieces(model, segments, batch, text, misses);
+                let (short, long) = (&mut self.group, &mut self.long);
+                segments.queue_unknown(model, Groups { pairs, short, long }, merger, text);
+                merge(&mut self.group, &mut self.long, pairs);
+                segments.take_answers(&self.group);
+            }
+            _ => merge(&mut self.group, &mut self.long, pairs),
+        }
         self.finish(cache, batch, misses);
     }
 
-    /// Asks the cache for the pieces again. Those that it has not got are merged, or may be tokens
-    /// if they are short.
+    /// Cuts pieces into segments. Those for which there is no room are left to the caller.
+    #[inline(never)]
+    fn cut_pieces(
+        &mut self,
+        model: Model<'_>,
+        segments: &mut Segments,
+        batch: &Batch,
+        text: &[u8],
+        misses: &[Miss],
+    ) {
+        for &place in self.cut.get(..self.cuts).unwrap_or_default() {
+            let Some(miss) = misses.get(place as usize) else { continue };
+            let (start, end) = batch.span(miss.at());
+            if let Some(Range { start, end }) = segments.push(model.atoms, text, start..end) {
+                self.ways[place as usize & (PIECES - 1)] = Way::Segments(start, end);
+            }
+        }
+    }
+
+    /// Asks the cache for the pieces again. Short ones that it has not got may be tokens; long ones that
+    /// are none are cut into segments or merged, if they are not too long for that.
     #[inline(never)]
     fn look_again(
         &mut self,
@@ -114,14 +155,23 @@ impl Missed {
             }
             let (start, end) = batch.span(miss.at());
             let piece = text.get(start..end).unwrap_or_default();
-            if piece.len() <= LongGroup::LONGEST
-                && bpe.merges_bytes(piece)
-                && bpe.whole(key, piece).is_none()
-            {
+            if bpe.whole(key, piece).is_some() {
+                continue;
+            }
+            if !bpe.merges_bytes(piece) {
+                self.push_cut(n);
+            } else if piece.len() <= LongGroup::LONGEST {
                 self.ways[n] = Way::MergedLong(self.long.push_bytes(units, piece));
             }
         }
         self.opened = opened;
+    }
+
+    /// A piece that is to be cut into segments, by its number among the misses.
+    #[inline(always)]
+    fn push_cut(&mut self, n: usize) {
+        self.cut[self.cuts & (PIECES - 1)] = n as u32;
+        self.cuts += 1;
     }
 
     /// Reads some bits of what the vocabulary will be asked for, which brings them into a near cache.
@@ -149,7 +199,8 @@ impl Missed {
         misses: &[Miss],
     ) {
         self.merged = 0;
-        for &place in self.open.get(..self.opened).unwrap_or_default() {
+        for n in 0..self.opened {
+            let place = self.open[n & (PIECES - 1)];
             let Some(miss) = misses.get(place as usize) else { continue };
             let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
             let piece = text.get(start..end).unwrap_or_default();
@@ -159,7 +210,7 @@ impl Missed {
                     self.answers[place as usize & (PIECES - 1)] = answer;
                     cache.insert_answer(key, answer);
                 }
-                None if !bpe.merges_bytes(piece) => {}
+                None if !bpe.merges_bytes(piece) => self.push_cut(place as usize),
                 None => {
                     let number = self.group.push(units, key) as u32;
                     self.merging[self.merged & (PIECES - 1)] = (place, number);
@@ -190,6 +241,7 @@ impl Missed {
         &self,
         n: usize,
         cache: &mut PieceCache,
+        segments: &Segments,
         key: Key,
         piece: &[u8],
         out: &mut Vec<u32>,
@@ -204,6 +256,9 @@ impl Missed {
         match self.ways.get(n).copied().unwrap_or_default() {
             Way::Merged(number) => self.group.ids(number, |id| out.push(id)),
             Way::MergedLong(number) => self.long.ids(number, |id| out.push(id)),
+            Way::Segments(from, to) => {
+                segments.append_ids(from..to, Some((&self.group, &self.long)), out);
+            }
             Way::Alone => return false,
         }
         cache.remember(key, piece, out.get(before..).unwrap_or_default());

@@ -142,13 +142,14 @@ impl Bpe {
         text: &str,
         out: &mut Vec<u32>,
     ) {
-        let BpeScratch { merger, symbols, cache, batch, missed, .. } = scratch;
+        let BpeScratch { merger, symbols, cache, batch, missed, segments, .. } = scratch;
         batch.look_up(cache, text.as_bytes());
         let mut copied = 0;
         let ascii = self.ascii.as_ref().filter(|_| SPACED == self.spaced);
         for misses in batch.misses().chunks(Missed::ROOM) {
             if let Some(ascii) = ascii {
-                missed.prepare(self, ascii, cache, batch, text.as_bytes(), misses);
+                let working = (&mut *cache, &mut **segments, &mut *merger);
+                missed.prepare(self, ascii, working, batch, text.as_bytes(), misses);
             }
             for (n, miss) in misses.iter().enumerate() {
                 batch.append_ids(copied, miss.filled(), out);
@@ -160,7 +161,7 @@ impl Bpe {
                     continue;
                 }
                 let part = text.get(start..end).unwrap_or_default();
-                if ascii.is_some() && missed.take(n, cache, key, part.as_bytes(), out) {
+                if ascii.is_some() && missed.take(n, cache, segments, key, part.as_bytes(), out) {
                     continue;
                 }
                 let working = (&mut *merger, &mut *symbols, &mut *cache);

@@ -185,7 +185,7 @@ fn is_long_han_or_kana(piece: &[u8]) -> bool {
 
 /// Up to three ids and how many they are.
 #[inline(always)]
-fn answer_of(ids: &[u32]) -> Option<Wide> {
+pub fn answer_of(ids: &[u32]) -> Option<Wide> {
     if ids.is_empty() || ids.len() > SHORT_IDS {
         return None;
     }

@@ -104,18 +104,32 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
         self.count = 0;
     }
 
+    /// Whether there is no room for another piece.
+    pub fn is_full(&self) -> bool {
+        self.count >= PIECES
+    }
+
+    /// The number of a piece that is here; else the next piece that is added will be found by this key. A
+    /// new word often comes several times in a row.
+    #[inline(always)]
+    fn find_or_reserve(&mut self, key: Key) -> Option<usize> {
+        let place = (key.hash() >> 8) as usize & (PLACES - 1);
+        let known = usize::from(self.places[place]) & PIECE_MASK;
+        if known < self.count && self.keys[known] == key {
+            return Some(known);
+        }
+        self.places[place] = self.count as u8;
+        self.keys[self.count & PIECE_MASK] = key;
+        None
+    }
+
     /// Adds a piece, unless it is here; answers its number. There is room for [`PIECES`], none of
     /// them longer than [`MAX_KEY`].
     #[inline(always)]
     pub fn push(&mut self, units: &ByteUnits, key: Key) -> usize {
-        // A new word often comes several times in a row.
-        let place = (key.hash() >> 8) as usize & (PLACES - 1);
-        let known = usize::from(self.places[place]) & PIECE_MASK;
-        if known < self.count && self.keys[known] == key {
+        if let Some(known) = self.find_or_reserve(key) {
             return known;
         }
-        self.places[place] = self.count as u8;
-        self.keys[self.count & PIECE_MASK] = key;
         let (mut low, mut high) = key.bits().words();
         let take = || {
             let byte = low as u8;
@@ -124,6 +138,33 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
             byte
         };
         self.begin(units, key.length().min(MAX_KEY), take)
+    }
+
+    /// Adds a piece of up to [`Self::LONGEST`] symbols, unless it has a key by which it is here; answers
+    /// its number.
+    #[inline(always)]
+    pub fn push_symbols(&mut self, pairs: Packed, key: Key, symbols: &[u32]) -> usize {
+        if key != Key::default() {
+            if let Some(known) = self.find_or_reserve(key) {
+                return known;
+            }
+        }
+        let piece = self.count & PIECE_MASK;
+        self.keys[piece] = key;
+        let (order, ids) = (&mut self.order[piece].0, &mut self.ids[piece].0);
+        (*order, *ids) = ([NONE; SYMBOLS], [NONE; SYMBOLS]);
+        let mut left = NONE;
+        for (at, &right) in symbols.iter().enumerate().take(Self::LONGEST) {
+            ids[at & Self::MASK] = right;
+            if at > 0 {
+                order[(at - 1) & Self::MASK] =
+                    in_order(pairs.answer(pairs.ask(left, right)), at - 1);
+            }
+            left = right;
+        }
+        self.left[piece] = (2 << symbols.len().min(Self::LONGEST)) - 1;
+        self.count += 1;
+        piece
     }
 
     /// Adds a piece of up to [`Self::LONGEST`] bytes in any case; answers its number.
@@ -315,7 +356,7 @@ mod tests {
         let mut random = Random::new(23);
         let vocab = bytes_alone();
         let (mut group, mut merged, mut repeated) = (ShortGroup::default(), 0, 0);
-        let mut long_group = LongGroup::default();
+        let (mut long_group, mut symbol_group) = (LongGroup::default(), ShortGroup::default());
         for round in 0..1500 {
             let mut merges: Vec<Merge> = Vec::new();
             let mut known: Vec<u32> = b"abcd\0\x7f".iter().map(|&byte| byte.into()).collect();
@@ -345,17 +386,25 @@ mod tests {
                 .collect();
             group.clear();
             long_group.clear();
-            let numbers: Vec<(Option<usize>, usize)> = texts
+            symbol_group.clear();
+            let packed = pairs.packed().unwrap();
+            let numbers: Vec<(Option<(usize, usize)>, usize)> = texts
                 .iter()
                 .map(|text| {
                     let key = Key::new(text, 0, text.len());
-                    let short = text.len() <= MAX_KEY;
-                    let number = short.then(|| group.push(&units, key));
+                    let number = (text.len() <= MAX_KEY).then(|| {
+                        let ids: Vec<u32> = text.iter().map(|&byte| byte.into()).collect();
+                        let own = if random.below(2) == 0 { Key::default() } else { key };
+                        let number = symbol_group.push_symbols(packed, own, &ids);
+                        (group.push(&units, key), number)
+                    });
                     (number, long_group.push_bytes(&units, text))
                 })
                 .collect();
-            merge(&mut group, &mut long_group, pairs.packed().unwrap());
-            repeated += numbers.iter().flat_map(|(short, _)| short).count() - group.count;
+            merge(&mut group, &mut long_group, packed);
+            symbol_group.merge(packed);
+            repeated += 2 * numbers.iter().flat_map(|(short, _)| short).count();
+            repeated -= group.count + symbol_group.count;
             for (text, (number, long_number)) in texts.iter().zip(numbers) {
                 let symbols: Vec<u32> = text.iter().map(|&byte| byte.into()).collect();
                 let expected: Vec<u32> =
@@ -363,7 +412,10 @@ mod tests {
                 let mut got = Vec::new();
                 long_group.ids(long_number, |id| got.push(id));
                 assert_eq!(got, expected, "{text:?} {merges:?}");
-                if let Some(number) = number {
+                for (group, number) in number
+                    .iter()
+                    .flat_map(|numbers| [(&group, numbers.0), (&symbol_group, numbers.1)])
+                {
                     got.clear();
                     group.ids(number, |id| got.push(id));
                     assert_eq!(got, expected, "{text:?} {merges:?}");
