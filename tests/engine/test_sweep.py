@@ -1,4 +1,8 @@
-"""Every Unicode scalar value in seven contexts on eleven families. PYWASMTOK_SLOW=1 runs it."""
+"""Every Unicode scalar value on eleven families, in seven contexts. PYWASMTOK_SLOW=1 runs it.
+
+Of code points that are unassigned or of private use only one in eight has more than one context.
+They are of one class, and the reference took most of the time for them.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +48,22 @@ def scalars() -> Iterator[list[str]]:
         yield [chr(code) for code in everything[start : start + CHUNK]]
 
 
+def in_all_contexts(character: str) -> bool:
+    """All below U+34000, the start of plane 14 (tags, selectors), and elsewhere two of sixteen."""
+    code = ord(character)
+    return code < 0x34000 or 0xE0000 <= code < 0xE0200 or code % 16 in (0, 15)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_scalar_values(family: str) -> None:
     asset = Asset(family, "tokenizer.json")
     hf = open_huggingface(asset)
     tok = open_tokenizer(asset, encoder="core")
     wrong: list[str] = []
-    for characters in scalars():
+    for chunk in scalars():
+        probed = [character for character in chunk if in_all_contexts(character)]
         for name, context in CONTEXTS.items():
+            characters = chunk if name == "alone" else probed
             texts = [context.replace("{}", character) for character in characters]
             ours = tok.encode_batch(texts, add_special_tokens=False)
             theirs = hf.encode_batch_fast(texts, add_special_tokens=False)
