@@ -169,8 +169,17 @@ def test_missing_packages(
 def start(*arguments: str) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [sys.executable, "-m", "pywasmtok", *arguments], stdin=pipe, stdout=pipe, stderr=pipe
+        [sys.executable, "-m", "pywasmtok", *arguments],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        preexec_fn=hear_ctrl_c if os.name == "posix" else None,
     )
+
+
+def hear_ctrl_c() -> None:
+    """A shell starts what runs in the background with this signal ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -82,7 +82,7 @@ pub fn learn_chars(
             true => piece.extend_from_slice(text.replace(BLANK, " ").as_bytes()),
             false => piece.extend_from_slice(text.as_bytes()),
         }
-        units.symbols(vocab, text, &mut symbols);
+        units.symbols(vocab, text, false, &mut symbols);
         Some(merge_symbols(pairs, &mut merger, &symbols, ids))
     };
     let (mut learned, happens) = learn_texts(vocab, merges.len(), false, encode);

@@ -11,7 +11,9 @@ use crate::model::bpe::cache::vocabulary::Known;
 use crate::model::bpe::long::backtrack::PieceMerger;
 use crate::model::bpe::merge::byte_units::ByteUnits;
 use crate::model::bpe::merge::interleaved::{merge, LongGroup, ShortGroup, PIECES};
-use crate::model::bpe::merge::merger::fits_short;
+use crate::model::bpe::merge::merger::{fits_short, SHORT};
+use crate::model::bpe::merge::pairs::{Packed, PACKED_IDS};
+use crate::model::bpe::merge::symbols::Symbol;
 use crate::model::bpe::multibyte::segments::{Groups, Model, Segments};
 use crate::simd::lane16::Wide;
 use std::ops::Range;
@@ -43,9 +45,11 @@ pub struct Missed {
     /// The short pieces that may be tokens, by their number among the misses.
     open: [u32; PIECES],
     opened: usize,
-    /// The pieces that are cut into segments, by their number among the misses.
-    cut: [u32; PIECES],
-    cuts: usize,
+    /// The pieces that are merged from characters, by their number among the misses.
+    char_pieces: [u32; PIECES],
+    char_count: usize,
+    /// The characters of one of them.
+    symbols: Vec<Symbol>,
     /// Never read; without it the touching would be optimised away.
     touched: (u32, Wide),
 }
@@ -61,8 +65,9 @@ impl Default for Missed {
             merged: 0,
             open: [0; PIECES],
             opened: 0,
-            cut: [0; PIECES],
-            cuts: 0,
+            char_pieces: [0; PIECES],
+            char_count: 0,
+            symbols: Vec::new(),
             touched: (0, Wide::default()),
         }
     }
@@ -83,7 +88,7 @@ impl Missed {
         text: &[u8],
         misses: &[Miss],
     ) {
-        self.cuts = 0;
+        self.char_count = 0;
         self.ways = [Way::Alone; PIECES];
         self.answers = [Wide::default(); PIECES];
         let serves = units.are_packed && fits_short(&bpe.pairs);
@@ -94,7 +99,7 @@ impl Missed {
         self.touch(&bpe.known, batch, misses);
         self.choose(bpe, units, cache, batch, text, misses);
         match (bpe.tables(), &bpe.atoms) {
-            (Some(tables), Some(atoms)) if self.cuts > 0 => {
+            (Some(tables), Some(atoms)) if self.char_count > 0 => {
                 let model = Model { tables, atoms };
                 self.cut_pieces(model, segments, batch, text, misses);
                 let (short, long) = (&mut self.group, &mut self.long);
@@ -102,7 +107,11 @@ impl Missed {
                 merge(&mut self.group, &mut self.long, pairs);
                 segments.take_answers(&self.group);
             }
-            _ => merge(&mut self.group, &mut self.long, pairs),
+            (Some(_), _) => merge(&mut self.group, &mut self.long, pairs),
+            (None, _) => {
+                self.queue_parts(bpe, pairs, batch, text, misses);
+                merge(&mut self.group, &mut self.long, pairs);
+            }
         }
         self.finish(cache, batch, misses);
     }
@@ -117,11 +126,46 @@ impl Missed {
         text: &[u8],
         misses: &[Miss],
     ) {
-        for &place in self.cut.get(..self.cuts).unwrap_or_default() {
+        for &place in self.char_pieces.get(..self.char_count).unwrap_or_default() {
             let Some(miss) = misses.get(place as usize) else { continue };
             let (start, end) = batch.span(miss.at());
             if let Some(Range { start, end }) = segments.push(model.atoms, text, start..end) {
                 self.ways[place as usize & (PIECES - 1)] = Way::Segments(start, end);
+            }
+        }
+    }
+
+    /// Queues parts that are not ASCII, of a vocabulary of characters. Those that are too long are left to
+    /// the caller.
+    #[inline(never)]
+    fn queue_parts(
+        &mut self,
+        bpe: &Bpe,
+        pairs: Packed<'_>,
+        batch: &Batch,
+        text: &[u8],
+        misses: &[Miss],
+    ) {
+        for &place in self.char_pieces.get(..self.char_count).unwrap_or_default() {
+            let Some(miss) = misses.get(place as usize) else { continue };
+            let (key, (start, end)) = (batch.key(miss.at()), batch.span(miss.at()));
+            if end - start > SHORT {
+                continue;
+            }
+            let part = text.get(start..end).and_then(|part| std::str::from_utf8(part).ok());
+            let part = part.unwrap_or_default();
+            bpe.units.symbols(&bpe.vocab, part, bpe.spaced, &mut self.symbols);
+            let ids = self.symbols.iter().map(|symbol| symbol.id);
+            if ids.clone().any(|id| id >= PACKED_IDS) {
+                continue;
+            }
+            if key.length() <= MAX_KEY {
+                let number = self.group.push_symbols(pairs, key, ids) as u32;
+                self.merging[self.merged & (PIECES - 1)] = (place, number);
+                self.merged += 1;
+            } else if ids.len() <= LongGroup::LONGEST {
+                let number = self.long.push_symbols(pairs, Key::default(), ids);
+                self.ways[place as usize & (PIECES - 1)] = Way::MergedLong(number);
             }
         }
     }
@@ -159,7 +203,7 @@ impl Missed {
                 continue;
             }
             if !bpe.merges_bytes(piece) {
-                self.push_cut(n);
+                self.push_char_piece(n);
             } else if piece.len() <= LongGroup::LONGEST {
                 self.ways[n] = Way::MergedLong(self.long.push_bytes(units, piece));
             }
@@ -167,11 +211,11 @@ impl Missed {
         self.opened = opened;
     }
 
-    /// A piece that is to be cut into segments, by its number among the misses.
+    /// A piece that is to be merged from characters, by its number among the misses.
     #[inline(always)]
-    fn push_cut(&mut self, n: usize) {
-        self.cut[self.cuts & (PIECES - 1)] = n as u32;
-        self.cuts += 1;
+    fn push_char_piece(&mut self, n: usize) {
+        self.char_pieces[self.char_count & (PIECES - 1)] = n as u32;
+        self.char_count += 1;
     }
 
     /// Reads some bits of what the vocabulary will be asked for, which brings them into a near cache.
@@ -210,7 +254,7 @@ impl Missed {
                     self.answers[place as usize & (PIECES - 1)] = answer;
                     cache.insert_answer(key, answer);
                 }
-                None if !bpe.merges_bytes(piece) => self.push_cut(place as usize),
+                None if !bpe.merges_bytes(piece) => self.push_char_piece(place as usize),
                 None => {
                     let number = self.group.push(units, key) as u32;
                     self.merging[self.merged & (PIECES - 1)] = (place, number);

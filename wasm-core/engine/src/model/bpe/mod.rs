@@ -242,7 +242,7 @@ impl Bpe {
 
     fn merge_symbols(&self, scratch: &mut BpeScratch, piece: &str) {
         let BpeScratch { merger: PieceMerger { merger, .. }, symbols, .. } = scratch;
-        self.units.symbols(&self.vocab, piece, symbols);
+        self.units.symbols(&self.vocab, piece, false, symbols);
         merger.ids.clear();
         merger.ids.extend(symbols.iter().map(|symbol| symbol.id));
         merger.run(&self.pairs);

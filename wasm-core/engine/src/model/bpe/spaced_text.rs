@@ -1,5 +1,6 @@
 //! The way of parts: text of a vocabulary of characters, cut where nothing joins
-//! ([`super::spaced`]). Each part is looked up in the cache and merged only if it is not there.
+//! ([`super::spaced`]). Each part is looked up in the cache and merged only if it is not there, several
+//! together.
 
 use super::byte_text::padded;
 use super::misses::Missed;
@@ -191,10 +192,7 @@ impl Bpe {
             Some(id) => out.push(id),
             None if part.len() > SHORT && is_learned && self.long_part(merger, part, out) => {}
             None => {
-                match SPACED && part.contains(' ') {
-                    true => self.units.symbols(&self.vocab, &with_blanks(part), symbols),
-                    false => self.units.symbols(&self.vocab, part, symbols),
-                }
+                self.units.symbols(&self.vocab, part, SPACED, symbols);
                 merge_symbols(&self.pairs, &mut merger.merger, symbols, out);
             }
         }
@@ -216,11 +214,6 @@ fn queue_window(
         0 => base,
         cuts => batch.push_window(view, cuts, base),
     }
-}
-
-/// What the normalizer would have made of it.
-fn with_blanks(part: &str) -> String {
-    part.chars().map(|c| if c == ' ' { BLANK } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::merger::{fits_short, Merger, Short, SHORT};
 use super::pairs::{PairTable, NONE, PACKED_IDS};
-use super::symbols::{Units, BLANK};
+use super::symbols::Units;
 use crate::split::byte_level::CHAR_OF_BYTE;
 use crate::vocab::Vocab;
 
@@ -55,8 +55,8 @@ impl ByteUnits {
         let mut ids = [0u32; 256];
         let (mut symbols, mut buffer) = (Vec::new(), [0; 4]);
         for (byte, id) in (0u8..0x80).zip(ids.iter_mut()) {
-            let c = if spaced && byte == b' ' { BLANK } else { char::from(byte) };
-            units.symbols(vocab, c.encode_utf8(&mut buffer), &mut symbols);
+            let c = char::from(byte).encode_utf8(&mut buffer);
+            units.symbols(vocab, c, spaced, &mut symbols);
             let &[symbol] = symbols.as_slice() else { return None };
             *id = symbol.id;
         }

@@ -143,7 +143,12 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
     /// Adds a piece of up to [`Self::LONGEST`] symbols, unless it has a key by which it is here; answers
     /// its number.
     #[inline(always)]
-    pub fn push_symbols(&mut self, pairs: Packed, key: Key, symbols: &[u32]) -> usize {
+    pub fn push_symbols(
+        &mut self,
+        pairs: Packed,
+        key: Key,
+        symbols: impl ExactSizeIterator<Item = u32>,
+    ) -> usize {
         if key != Key::default() {
             if let Some(known) = self.find_or_reserve(key) {
                 return known;
@@ -153,8 +158,9 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
         self.keys[piece] = key;
         let (order, ids) = (&mut self.order[piece].0, &mut self.ids[piece].0);
         (*order, *ids) = ([NONE; SYMBOLS], [NONE; SYMBOLS]);
+        self.left[piece] = (2 << symbols.len().min(Self::LONGEST)) - 1;
         let mut left = NONE;
-        for (at, &right) in symbols.iter().enumerate().take(Self::LONGEST) {
+        for (at, right) in symbols.enumerate().take(Self::LONGEST) {
             ids[at & Self::MASK] = right;
             if at > 0 {
                 order[(at - 1) & Self::MASK] =
@@ -162,7 +168,6 @@ impl<const SYMBOLS: usize> Group<SYMBOLS> {
             }
             left = right;
         }
-        self.left[piece] = (2 << symbols.len().min(Self::LONGEST)) - 1;
         self.count += 1;
         piece
     }
@@ -395,7 +400,7 @@ mod tests {
                     let number = (text.len() <= MAX_KEY).then(|| {
                         let ids: Vec<u32> = text.iter().map(|&byte| byte.into()).collect();
                         let own = if random.below(2) == 0 { Key::default() } else { key };
-                        let number = symbol_group.push_symbols(packed, own, &ids);
+                        let number = symbol_group.push_symbols(packed, own, ids.iter().copied());
                         (group.push(&units, key), number)
                     });
                     (number, long_group.push_bytes(&units, text))

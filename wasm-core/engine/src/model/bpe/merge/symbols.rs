@@ -55,8 +55,8 @@ impl Units {
         }
     }
 
-    /// Cuts a piece into symbols.
-    pub fn symbols(&self, vocab: &Vocab, piece: &str, out: &mut Vec<Symbol>) {
+    /// Cuts a piece into symbols. `spaced`: a space stands for the blank.
+    pub fn symbols(&self, vocab: &Vocab, piece: &str, spaced: bool, out: &mut Vec<Symbol>) {
         out.clear();
         let mut waiting: Option<Symbol> = None;
         let plain = self.prefix.is_empty() && self.suffix.is_empty();
@@ -65,6 +65,7 @@ impl Units {
         for (at, c) in piece.char_indices() {
             let len = c.len_utf8() as u32;
             let is_last = at + c.len_utf8() == piece.len();
+            let c = if spaced && c == ' ' { BLANK } else { c };
             let (id, text) = if plain {
                 let id = match self.plane.get(c as usize) {
                     Some(&id) => id,
@@ -171,7 +172,7 @@ mod tests {
 
     fn symbols(bpe: &BpeDefinition, piece: &str) -> Vec<(u32, u32)> {
         let mut out = Vec::new();
-        Units::new(bpe).symbols(&bpe.vocab, piece, &mut out);
+        Units::new(bpe).symbols(&bpe.vocab, piece, false, &mut out);
         out.iter().map(|s| (s.id, s.len)).collect()
     }
 

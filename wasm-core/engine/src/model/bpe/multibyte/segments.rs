@@ -506,7 +506,9 @@ impl Groups<'_> {
     #[inline(always)]
     fn push_symbols(&mut self, key: Key, ids: &[u32]) -> Option<Way> {
         let fits = ids.len() <= ShortGroup::LONGEST && !self.short.is_full();
-        fits.then(|| Way::Merged(self.short.push_symbols(self.pairs, key, ids) as u32))
+        fits.then(|| {
+            Way::Merged(self.short.push_symbols(self.pairs, key, ids.iter().copied()) as u32)
+        })
     }
 
     #[inline(always)]
