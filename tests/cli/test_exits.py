@@ -173,7 +173,7 @@ def start(*arguments: str) -> subprocess.Popen[bytes]:
         stdin=pipe,
         stdout=pipe,
         stderr=pipe,
-        preexec_fn=hear_ctrl_c if os.name == "posix" else None,
+        preexec_fn=hear_ctrl_c if os.name == "posix" else None,  # noqa: PLW1509
     )
 
 
