@@ -1,8 +1,8 @@
 """A tokenizer as a file of another format, where that says exactly the same.
 
 The core makes a tokenizer.json of the source; a writer puts that into its own format. The result is
-read back by the core, and both are compared by their fingerprints. What differs, or has no place in
-the format, is an `Unsupported` that names it, and nothing is written.
+read back by the core, and both are compared: in one form of them, then by their fingerprints. What
+differs, or has no place in the format, is an `Unsupported` that names it, and nothing is written.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ FORMATS = ("json", "gguf", "model", "tiktoken")
 _READ_AS = {"gguf": "gguf", "model": "sentencepiece", "tiktoken": "tiktoken"}
 # Load options that belong to the file, and are needed again to read a copy of it.
 _OF_THE_FILE = ("encoding", "pattern", "special_tokens", "gguf_compat")
+_OF_MERGES = {"model:merges", "model:ignore_merges"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +177,18 @@ def _written(found: Source, data: bytes, load: bytes, to: str) -> Written:
 
 def _unlike(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """The parts in which they do not mean the same. Merges are compared only where all else is
-    alike: it takes as long as all else together."""
+    alike, and fingerprints only where the forms differ: both take long."""
     for merges in (False, True):
         forms = [plain(document, merges=merges) for document in (one, other)]
-        if _marks(forms[0]) == _marks(forms[1]):
+        if forms[0] == forms[1]:
             return []
-        parts = unlike(*forms) or ["fingerprint"]
-        if not {"model:merges", "model:ignore_merges"}.issuperset(parts):
+        parts = unlike(*forms)
+        are_of_merges = bool(parts) and _OF_MERGES.issuperset(parts)
+        if (merges or not are_of_merges) and _marks(forms[0]) == _marks(forms[1]):
+            return []
+        if not are_of_merges:
             break
-    return parts
+    return parts or ["fingerprint"]
 
 
 def _exact(data: bytes, load: bytes, to: str) -> dict[str, Any]:
