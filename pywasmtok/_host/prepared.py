@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-import wasmtime
-
 from .template import core as template_core
 from .wasm import artifacts, config, core, fork
 from .wasm.artifacts import Artifact
 from .wasm.cache import Cache
+from .wasm.objects import Module
+from .wasm.wasm_file import Shape
 
 __all__ = ["prepare"]
 
-Check = Callable[[wasmtime.Module], None]
+Check = Callable[[Shape], None]
 
 
 def prepare(say: Callable[[str], None]) -> None:
@@ -27,7 +27,7 @@ def prepare(say: Callable[[str], None]) -> None:
         build = artifacts.DEFAULT
     artifact = artifacts.read(build or artifacts.DEFAULT)
     parts: list[tuple[Artifact, Check]] = [
-        (artifact, lambda module: core.check(module, artifact)),
+        (artifact, lambda shape: core.check(shape, artifact)),
         (artifacts.read_template(), template_core.check),
     ]
     cache = Cache.for_user()
@@ -47,10 +47,8 @@ def prepare(say: Callable[[str], None]) -> None:
         template_core.open_template_core(template_core.stack_of_thread(), checked=True)
 
 
-def _compile(
-    parts: list[tuple[Artifact, Check]], cache: Cache, settings: str
-) -> list[wasmtime.Module]:
-    modules: list[wasmtime.Module] = []
+def _compile(parts: list[tuple[Artifact, Check]], cache: Cache, settings: str) -> list[Module]:
+    modules: list[Module] = []
 
     def compile_one(artifact: Artifact, check: Check) -> None:
         # Opening it says what is wrong, or takes another build.

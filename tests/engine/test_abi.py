@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 import wasmtime
+from wasmtime import _ffi as ffi
 
-from pywasmtok._host.wasm import abi, shared_memory
+from pywasmtok._host.wasm import abi
 from tools.build.core import CORE, ROOT
 
 # Ids: a 0, b 1, ab 2, space 3, <s> 4, which the post-processor puts in front of a text.
@@ -388,6 +389,14 @@ def test_a_copy_of_the_memory_is_a_loaded_tokenizer(new_host: Callable[[], Host]
     assert second.open().encode(tokenizer, b"abab") == [2, 2]
 
 
+class Importable(wasmtime.SharedMemory):
+    """wasmtime-py wraps the pointer in another pointer, and making an instance raises TypeError."""
+
+    def _as_extern(self) -> ffi.wasmtime_extern_t:
+        union = ffi.wasmtime_extern_union(sharedmemory=self.ptr())
+        return ffi.wasmtime_extern_t(ffi.WASMTIME_EXTERN_SHAREDMEMORY, union)
+
+
 def test_workers_of_the_threads_build_share_a_tokenizer() -> None:
     config = wasmtime.Config()
     config.max_wasm_stack = 128 * 1024
@@ -398,7 +407,7 @@ def test_workers_of_the_threads_build_share_a_tokenizer() -> None:
     [memory_import] = module.imports
     assert isinstance(memory_import.type, wasmtime.MemoryType)
     limits = wasmtime.Limits(memory_import.type.limits.min, 4096)
-    memory = shared_memory.new(its_engine, limits)
+    memory = Importable(its_engine, wasmtime.MemoryType(limits, shared=True))
     first = Host(its_engine, module, memory).open()
     tokenizer = first.load()
     stack_bytes = 1 << 20

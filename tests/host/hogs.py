@@ -41,19 +41,17 @@ CODE = """
 import ctypes, json, threading, time
 import cores
 import pywasmtok._host as host
-from wasmtime import _ffi as ffi
 from pywasmtok import errors
 from pywasmtok._host.linux import timer
-from pywasmtok._host.wasm import wasmtime_machine
+from pywasmtok._host.wasm import library, wasmtime_machine
 if {by_hand}:
     timer.EngineTimer.start = lambda self, period: False
 if {library!r}:
-    library = ctypes.CDLL({library!r})
-    unstamped = wasmtime_machine.address_of(ffi.dll.wasmtime_func_call_unchecked)
-    ctypes.c_void_p.in_dll(library, "call").value = unstamped
-    stamped = wasmtime_machine.address_of(library.stamped)
-    wasmtime_machine._call_unchecked = ctypes.CFUNCTYPE(ctypes.c_void_p)(stamped)
-    stamps = [ctypes.c_double.in_dll(library, name) for name in ("began", "ended")]
+    stamping = ctypes.CDLL({library!r})
+    unstamped = library.address("wasmtime_func_call_unchecked")
+    ctypes.c_void_p.in_dll(stamping, "call").value = unstamped
+    wasmtime_machine._call_unchecked = ctypes.CFUNCTYPE(ctypes.c_void_p)(("stamped", stamping))
+    stamps = [ctypes.c_double.in_dll(stamping, name) for name in ("began", "ended")]
 else:
     stamps = []
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import random
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from pywasmtok._host.wasm import abi, artifacts, core
 from pywasmtok._host.wasm.artifacts import Artifact
 from pywasmtok._host.wasm.cache import ENVIRONMENT, Cache
 from pywasmtok._host.wasm.core import Core
-from pywasmtok._host.wasm.wasm_file import custom_sections
+from pywasmtok._host.wasm.objects import Module, WasmtimeError
+from pywasmtok._host.wasm.wasm_file import FunctionType, MemoryLimits, custom_sections, shape_of
 
 from .cores import custom, ids_of, sample_wasm
 
@@ -91,7 +94,7 @@ def test_without_simd_the_baseline_serves(directory: Path, monkeypatch: pytest.M
 
     def refuse(artifact: Artifact, cache: Cache, *, checked: bool) -> Core:
         if artifact.name == "portable":
-            raise wasmtime.WasmtimeError("SIMD is not supported by this CPU")
+            raise WasmtimeError("SIMD is not supported by this CPU")
         return real(artifact, cache, checked=checked)
 
     monkeypatch.setattr(core, "Core", refuse)
@@ -153,7 +156,7 @@ def test_another_abi_is_refused_before_anything_runs(
     directory: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(directory, portable=sample_wasm(False, number))
-    monkeypatch.setattr(wasmtime, "Module", lambda *_: pytest.fail("was compiled"))
+    monkeypatch.setattr(Module, "compile", lambda *_: pytest.fail("was compiled"))
     with pytest.raises(errors.ArtifactError, match=f"ABI {number!r}, this package speaks 1"):
         host.load_tokenizer(b"x")
 
@@ -197,3 +200,59 @@ def test_describe(directory: Path) -> None:
     assert about["engine"]["epoch_interruption"] is (about["traps"] == "checks")
     assert about["cache"] is None
     assert "off" in about["cache_off_because"]
+
+
+VARIED = """(module
+  (import "env" "now" (func $now (param i32 f64) (result i64)))
+  (import "env" "table" (table 1 2 funcref))
+  (import "env" "number" (global i32))
+  (import "other" "memory" (memory 3))
+  (func $own (param f32) (result f32 i32) (f32.const 1) (i32.const 2))
+  (export "now" (func $now))
+  (export "own" (func $own))
+  (export "memory" (memory 0))
+  (export "number" (global 0))
+  (export "table" (table 0)))"""
+
+
+@pytest.mark.parametrize("wasm", [sample_wasm(False), sample_wasm(True), wasmtime.wat2wasm(VARIED)])
+def test_the_shape_of_a_module_is_what_wasmtime_reads(wasm: bytes) -> None:
+    config = wasmtime.Config()
+    config.shared_memory = True
+    module = wasmtime.Module(wasmtime.Engine(config), bytes(wasm))
+
+    def function(kind: wasmtime.FuncType) -> FunctionType:
+        return FunctionType([*map(str, kind.params)], [*map(str, kind.results)])
+
+    def imported(kind: object) -> object:
+        if isinstance(kind, wasmtime.FuncType):
+            return function(kind)
+        if isinstance(kind, wasmtime.MemoryType):
+            return MemoryLimits(kind.limits.min, kind.limits.max, kind.is_shared)
+        return None
+
+    def exported(kind: object) -> object:
+        others = {
+            wasmtime.MemoryType: "memory",
+            wasmtime.TableType: "table",
+            wasmtime.GlobalType: "global",
+        }
+        return function(kind) if isinstance(kind, wasmtime.FuncType) else others[type(kind)]
+
+    shape = shape_of(bytes(wasm))
+    theirs = {f"{one.module}.{one.name}": imported(one.type) for one in module.imports}
+    assert shape.imports == theirs
+    assert shape.exports == {one.name: exported(one.type) for one in module.exports}
+
+
+def test_the_shape_of_a_damaged_module_is_read_or_refused() -> None:
+    random_numbers = random.Random(1)
+    for wasm in (sample_wasm(False), bytes(wasmtime.wat2wasm(VARIED))):
+        for _ in range(2000):
+            damaged = bytearray(wasm[: random_numbers.randrange(8, len(wasm) + 1)])
+            for _ in range(random_numbers.randrange(3)):
+                damaged[random_numbers.randrange(8, len(damaged) + 1) - 1] = (
+                    random_numbers.randrange(256)
+                )
+            with contextlib.suppress(errors.ArtifactError):
+                shape_of(bytes(damaged))

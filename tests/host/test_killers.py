@@ -202,7 +202,7 @@ for call in (lambda: host.load_tokenizer(b"x"), lambda: host.detect(b"x"), host.
     try:
         call()
     except Exception as error:
-        print(type(error).__name__, "wasmtime" in sys.modules, flush=True)
+        print(type(error).__name__, "pywasmtok._host.wasm.library" in sys.modules, flush=True)
 """
     code = f"""
     import _xxsubinterpreters as sub

@@ -8,7 +8,7 @@ from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.wasm.instance import Handles
 
-from .cores import TRAPS, ids_of, load, sample_core
+from .cores import TRAPS, ids_of, load, sample_wasm
 
 LIES = {
     "\1B": "answered -2",
@@ -120,18 +120,19 @@ def test_a_module_of_another_shape_is_refused() -> None:
 
     from pywasmtok._host.wasm.artifacts import Artifact
     from pywasmtok._host.wasm.core import check_exports, check_imports
+    from pywasmtok._host.wasm.wasm_file import Shape, shape_of
+
+    def shape(text: str) -> Shape:
+        return shape_of(bytes(wasmtime.wat2wasm(text)))
 
     artifact = Artifact("odd", b"")
-    engine = sample_core(False).engine
-    importing = wasmtime.Module(engine, '(module (import "env" "now" (func (result i32))))')
+    importing = shape('(module (import "env" "now" (func (result i32))))')
     with pytest.raises(errors.ArtifactError, match=r"imports env\.now instead of nothing"):
         check_imports(importing, artifact)
     with pytest.raises(errors.ArtifactError, match="imports nothing instead of one shared memory"):
-        check_imports(sample_core(False).module, Artifact("threads", b""))
+        check_imports(shape_of(sample_wasm(False)), Artifact("threads", b""))
     with pytest.raises(errors.ArtifactError, match="exports no function"):
-        check_exports(wasmtime.Module(engine, "(module)"), artifact)
-    wrong = wasmtime.Module(
-        engine, '(module (func (export "pwt_abi_version") (result i64) (i64.const 1)))'
-    )
+        check_exports(shape("(module)"), artifact)
+    wrong = shape('(module (func (export "pwt_abi_version") (result i64) (i64.const 1)))')
     with pytest.raises(errors.ArtifactError, match=r"pwt_abi_version .* another type"):
         check_exports(wrong, artifact)

@@ -11,7 +11,6 @@ from io import FileIO
 from pathlib import Path
 
 import pytest
-import wasmtime
 
 import pywasmtok._host as host
 from pywasmtok._host.linux import ON, sealed
@@ -19,6 +18,7 @@ from pywasmtok._host.linux.sealed import Sealed, sealed_copy
 from pywasmtok._host.wasm.artifacts import Artifact
 from pywasmtok._host.wasm.cache import Cache
 from pywasmtok._host.wasm.core import Core
+from pywasmtok._host.wasm.objects import Engine, Module, WasmtimeError
 
 from .cores import ids_of, sample_wasm
 
@@ -114,13 +114,13 @@ def test_code_runs_where_files_in_memory_may_not(
     """As where the system runs no code from them."""
     asked = []
 
-    def refused(engine: wasmtime.Engine, path: str) -> wasmtime.Module:
+    def refused(engine: Engine, path: str) -> Module:
         asked.append(path)
-        raise wasmtime.WasmtimeError("operation not permitted")
+        raise WasmtimeError("operation not permitted")
 
     cache = Cache(tmp_path)
     Core(Artifact("test", sample_wasm(False)), cache)
-    monkeypatch.setattr(wasmtime.Module, "deserialize_file", refused)
+    monkeypatch.setattr(Module, "deserialize_file", refused)
     core = Core(Artifact("test", sample_wasm(False)), cache)
     assert core.from_cache
     assert len(asked) == 1

@@ -6,13 +6,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import wasmtime
 
 from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.calls.workers import STACK_BYTES
-from pywasmtok._host.wasm import shared_memory
+from pywasmtok._host.wasm.shared_memory import SharedMemory
 from pywasmtok._host.wasm.status import Interrupted
+from pywasmtok._host.wasm.wasm_file import MemoryLimits
 
 from .cores import LONG, TRAPS, WORK, ids_of, load, sample_core
 from .processes import SECONDS
@@ -126,19 +126,7 @@ def test_the_maximum_of_the_module_bounds_the_memory(tok: CoreTokenizer) -> None
 
 def test_a_memory_without_a_bound_is_refused() -> None:
     with pytest.raises(ValueError, match="maximum"):
-        shared_memory.new(sample_core(True).engine, wasmtime.Limits(1, None))
-
-
-def test_upstream_still_needs_our_way_of_importing_a_shared_memory() -> None:
-    """Red on the day wasmtime-py can do it: then shared_memory.py shrinks."""
-    core = sample_core(True)
-    limits = core.shared_memory_limits
-    assert limits is not None
-    theirs = wasmtime.SharedMemory(core.engine, wasmtime.MemoryType(limits, shared=True))
-    with pytest.raises(TypeError):
-        wasmtime.Instance(wasmtime.Store(core.engine), core.module, [theirs])
-    with pytest.raises(Exception, match="expected"):
-        theirs.size()
+        SharedMemory(sample_core(True).engine, MemoryLimits(1, None, is_shared=True))
 
 
 def test_the_memory_grows_under_running_workers(tok: CoreTokenizer) -> None:

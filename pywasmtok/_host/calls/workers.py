@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...errors import ArtifactError, LimitExceeded, Unsupported
-from ..wasm import shared_memory
 from ..wasm.core import INIT_TLS, Core
 from ..wasm.instance import Handles, Instance
+from ..wasm.shared_memory import SharedMemory
 from ..wasm.status import OUT_OF_MEMORY, Interrupted
 from . import interrupt
 
@@ -40,7 +40,7 @@ class Group:
         self._core = core
         self._poisoned = False
         self._free: list[Seat] = []
-        self._memory = shared_memory.new(core.engine, core.shared_memory_limits)
+        self._memory = SharedMemory(core.engine, core.shared_memory_limits)
         # Loads, and hands out memory; never encodes.
         self._leader = Instance(core, self._memory)
         self._tls_bytes = max(1, self._leader.exported_global("__tls_size"))

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ctypes
 import time
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import wasmtime
-from wasmtime import _ffi as ffi
-
-from ..wasm.wasmtime_machine import address_of
+from ..wasm import library as wasmtime
 from . import ON
+
+if TYPE_CHECKING:
+    from ..wasm.objects import Engine
 
 _CLOCK_MONOTONIC: Final = 1
 _SIGEV_THREAD: Final = 2
@@ -93,7 +93,7 @@ def settle() -> None:
     event = _Event(
         value=ctypes.addressof(semaphore),
         notify=_SIGEV_THREAD,
-        function=address_of(library.sem_post),
+        function=ctypes.cast(library.sem_post, ctypes.c_void_p),
     )
     made = ctypes.c_void_p()
     if library.timer_create(
@@ -117,8 +117,8 @@ _never_called: Final[list[Any]] = []
 class EngineTimer:
     """The timer of one engine. It belongs to the process that made it: a fork leaves it behind."""
 
-    def __init__(self, engine: wasmtime.Engine) -> None:
-        self._engine = address_of(engine.ptr())
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine.address
         # A tick may be under way at any time, also while the interpreter ends: the engine must
         # never be freed.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
@@ -152,7 +152,7 @@ class EngineTimer:
         event = _Event(
             value=self._engine,
             notify=_SIGEV_THREAD,
-            function=address_of(ffi.dll.wasmtime_engine_increment_epoch),
+            function=wasmtime.address("wasmtime_engine_increment_epoch"),
         )
         made = ctypes.c_void_p()
         clock = ctypes.c_int(_CLOCK_MONOTONIC)

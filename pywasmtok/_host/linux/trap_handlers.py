@@ -82,13 +82,12 @@ def wanted() -> bool:
 def _install() -> None:
     """Makes wasmtime set its handlers, and checks that they are in place. It sets them once a
     process: if the program used wasmtime before, other code may have replaced them since."""
-    import wasmtime
-    from wasmtime import _ffi as ffi
+    from ..wasm.library import address
+    from ..wasm.objects import Engine
 
-    wasmtime.Engine()
+    Engine({})
     current = _current()
-    known = ctypes.cast(ffi.dll.wasmtime_engine_increment_epoch, ctypes.c_void_p)
-    library = _library_of(known.value)
+    library = _library_of(address("wasmtime_engine_increment_epoch"))
     owners = {_library_of(int.from_bytes(one, sys.byteorder)) for one in current or ()}
     _state.lost = library is None or owners != {library}
     _state.ours, _state.faulthandler = current, faulthandler_enabled()

@@ -11,8 +11,6 @@ import threading
 from functools import cached_property
 from typing import Final
 
-import wasmtime
-
 from ...errors import ArtifactError, HostUnsupported
 from ..calls.ticker import ticker
 from ..linux import thread_stack, trap_handlers
@@ -22,6 +20,8 @@ from ..wasm.artifacts import Artifact
 from ..wasm.cache import Cache
 from ..wasm.config import KIB
 from ..wasm.core import compiled
+from ..wasm.objects import WasmtimeError
+from ..wasm.wasm_file import FunctionType, Shape
 from ..wasm.wasmtime_machine import WasmtimeMachine, epoch_of
 from . import abi as template_abi
 
@@ -52,21 +52,19 @@ class TemplateCore:
         return {"sha256": self.artifact.sha256, **self.artifact.described()}
 
 
-def check(module: wasmtime.Module) -> None:
+def check(shape: Shape) -> None:
     """Nothing is imported, and the functions are those of the ABI: calls of them are unchecked."""
-    if module.imports:
+    if shape.imports:
         raise ArtifactError("the template renderer imports something")
-    types = {entry.name: entry.type for entry in module.exports}
     for name, (parameters, result) in template_abi.FUNCTIONS.items():
-        kind = types.get(name)
-        if not isinstance(kind, wasmtime.FuncType):
+        kind = shape.exports.get(name)
+        if not isinstance(kind, FunctionType):
             if name in _OPTIONAL:
                 continue
             raise ArtifactError(f"the template renderer exports no function {name}")
-        shape = [str(one) for one in kind.params], [str(one) for one in kind.results]
-        if shape != (["i32"] * parameters, [result] if result else []):
+        if kind != (["i32"] * parameters, [result] if result else []):
             raise ArtifactError(f"{name} of the template renderer has another type than the ABI's")
-    if not isinstance(types.get("memory"), wasmtime.MemoryType):
+    if shape.exports.get("memory") != "memory":
         raise ArtifactError("the template renderer exports no memory")
 
 
@@ -134,7 +132,7 @@ def open_template_core(stack: int, *, checked: bool) -> TemplateCore:
             artifact = artifacts.read_template()
             try:
                 core = TemplateCore(artifact, Cache.for_user(), stack, checked=key[1])
-            except wasmtime.WasmtimeError as error:
+            except WasmtimeError as error:
                 raise ArtifactError(f"wasmtime refuses the template renderer: {error}") from None
             ticker.watch(epoch_of(core.engine), EngineTimer(core.engine))
             _opened[key] = core

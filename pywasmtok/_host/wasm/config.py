@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Final
 
-import wasmtime
-
 from .objects import Engine
 
 KIB: Final = 1024
@@ -37,7 +35,7 @@ UNUSED_FEATURES: Final = (
     "wasm_wide_arithmetic",
 )
 
-_SETTINGS: Final[dict[str, bool | int | str]] = {
+_SETTINGS: Final[dict[str, bool | int]] = {
     # The compiler's thread pool does not survive a fork: a child would wait for it for ever.
     "parallel_compilation": False,
     "max_wasm_stack": MAX_WASM_STACK,
@@ -53,9 +51,7 @@ _SETTINGS: Final[dict[str, bool | int | str]] = {
 }
 
 
-def settings(
-    threads: bool, by_handlers: bool, deadlines: bool = False
-) -> dict[str, bool | int | str]:
+def settings(threads: bool, by_handlers: bool, deadlines: bool = False) -> dict[str, bool | int]:
     """All settings of an engine. `threads` is for builds that share one memory among workers;
     `by_handlers`: faults are signals, see `trap_handlers`, and not found by checks in the code.
     Code with checks can be ended from outside; the other kind only where it has `deadlines`, since
@@ -75,16 +71,12 @@ def new_engine(
     max_wasm_stack: int | None = None,
     *,
     deadlines: bool = False,
-) -> wasmtime.Engine:
+) -> Engine:
     stack = MAX_WASM_STACK if max_wasm_stack is None else max_wasm_stack
     # Beyond the asynchronous stack of 2 MiB wasmtime aborts the process instead of refusing.
     if not 64 * KIB <= stack <= 1024 * KIB:
         raise ValueError(f"MAX_WASM_STACK of {stack} bytes is outside 64 KiB..1 MiB")
-    config = wasmtime.Config()
-    wanted = {**settings(threads, by_handlers, deadlines), "max_wasm_stack": stack}
-    for name, value in wanted.items():
-        setattr(config, name, value)
-    return Engine(config)
+    return Engine({**settings(threads, by_handlers, deadlines), "max_wasm_stack": stack})
 
 
 def fingerprint(threads: bool, by_handlers: bool, deadlines: bool = False) -> str:

@@ -6,15 +6,11 @@ import contextlib
 import ctypes
 import logging
 import os
-import platform
+import sys
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from weakref import WeakValueDictionary
-
-import wasmtime
-from wasmtime import _ffi as ffi
 
 from ...errors import ArtifactError
 from ..calls.deadline import paused
@@ -22,11 +18,12 @@ from ..calls.ticker import ticker
 from ..linux import trap_handlers
 from ..linux.sealed import Sealed
 from ..linux.timer import EngineTimer
-from . import abi, artifacts, config, fork
+from . import abi, artifacts, config, fork, library
 from .artifacts import Artifact
 from .cache import Cache, key_of
-from .objects import Module
+from .objects import Engine, Module, WasmtimeError
 from .shared_memory import SharedMemory
+from .wasm_file import FunctionType, MemoryLimits, Shape, shape_of
 from .wasmtime_machine import WasmtimeMachine, epoch_of
 
 _log = logging.getLogger("pywasmtok")
@@ -68,15 +65,12 @@ class Core:
             self.engine = config.new_engine(*kind, deadlines=self.stoppable)
             settings = config.fingerprint(*kind, self.stoppable)
             self.module, self.from_cache = compiled(
-                self.engine, artifact, cache, settings, lambda made: check(made, artifact)
+                self.engine, artifact, cache, settings, lambda shape: check(shape, artifact)
             )
         self._tick = epoch_of(self.engine)
-        self.shared_memory_limits = check_imports(self.module, artifact)
-
-    @cached_property
-    def exports(self) -> frozenset[str]:
-        """Names of the functions that may be called."""
-        return frozenset(entry.name for entry in self.module.exports) & FUNCTIONS.keys()
+        self.shared_memory_limits = (
+            check_imports(shape_of(artifact.wasm), artifact) if artifact.threads else None
+        )
 
     def new_machine(self, shared: SharedMemory | None, memory_cap: int) -> WasmtimeMachine:
         return WasmtimeMachine(
@@ -141,12 +135,12 @@ class Core:
 
 
 def compiled(
-    engine: wasmtime.Engine,
+    engine: Engine,
     artifact: Artifact,
     cache: Cache,
     settings: str,
-    check: Callable[[wasmtime.Module], None],
-) -> tuple[wasmtime.Module, bool]:
+    check: Callable[[Shape], None],
+) -> tuple[Module, bool]:
     """The module, and whether the cache had it; `settings` names what compiled code depends on.
     Nothing gets into the cache that `check` refuses: what was there needs it no more. No deadline
     counts the time that this takes."""
@@ -155,24 +149,24 @@ def compiled(
 
 
 def _compiled(
-    engine: wasmtime.Engine,
+    engine: Engine,
     artifact: Artifact,
     cache: Cache,
     settings: str,
-    check: Callable[[wasmtime.Module], None],
-) -> tuple[wasmtime.Module, bool]:
+    check: Callable[[Shape], None],
+) -> tuple[Module, bool]:
     key = key_in_cache(artifact, settings)
     ready = cache.load(key)
     if ready is not None:
-        with contextlib.closing(ready), contextlib.suppress(wasmtime.WasmtimeError):
+        with contextlib.closing(ready), contextlib.suppress(WasmtimeError):
             return deserialize(engine, ready), True
         # A miss: the file is of another engine, which the key does not tell.
     # Where the cache is off, another engine of this process may have the module.
     made = _modules.get(key)
     if made is None:
         _log.info("compiling %s for this processor: it takes seconds, once", artifact.name)
-        made = Module(engine, artifact.wasm)
-        check(made)
+        check(shape_of(artifact.wasm))
+        made = Module.compile(engine, artifact.wasm)
         _modules[key] = made
         cache.store(key, made.serialize())
         return made, False
@@ -186,66 +180,52 @@ def key_in_cache(artifact: Artifact, settings: str) -> str:
 
 
 # What this process has compiled and still uses, by the key of the cache.
-_modules: Final[WeakValueDictionary[str, wasmtime.Module]] = WeakValueDictionary()
+_modules: Final[WeakValueDictionary[str, Module]] = WeakValueDictionary()
 
 
-def deserialize(engine: wasmtime.Engine, native: Sealed) -> wasmtime.Module:
+def deserialize(engine: Engine, native: Sealed) -> Module:
     if native.path is not None:
         # Some systems run no code from files that have no name.
-        with contextlib.suppress(wasmtime.WasmtimeError):
+        with contextlib.suppress(WasmtimeError):
             return Module.deserialize_file(engine, native.path)
-    # `Module.deserialize` would make another copy of writable memory.
-    data = (ctypes.c_uint8 * len(native.data)).from_buffer(native.data)
-    result = ctypes.POINTER(ffi.wasmtime_module_t)()
-    error = ffi.wasmtime_module_deserialize(engine.ptr(), data, len(data), ctypes.byref(result))
-    # No view may be in use when the memory is given back.
-    del data
-    if error:
-        raise wasmtime.WasmtimeError._from_ptr(error)
-    return Module._from_ptr(result)
+    # The view ends with the call: none may be in use when the memory is given back.
+    return Module.deserialize(engine, (ctypes.c_uint8 * len(native.data)).from_buffer(native.data))
 
 
-def check(module: wasmtime.Module, artifact: Artifact) -> None:
-    """Whether it is of the shape that the ABI has."""
-    check_imports(module, artifact)
-    check_exports(module, artifact)
+def check(shape: Shape, artifact: Artifact) -> None:
+    """Whether it is that which the ABI has."""
+    check_imports(shape, artifact)
+    check_exports(shape, artifact)
 
 
-def check_imports(module: wasmtime.Module, artifact: Artifact) -> wasmtime.Limits | None:
+def check_imports(shape: Shape, artifact: Artifact) -> MemoryLimits | None:
     """Nothing may be imported, but for the one memory that the workers share: its bounds."""
-    imports = module.imports
+    imports = shape.imports
     if not artifact.threads and not imports:
         return None
-    if artifact.threads and len(imports) == 1:
-        (only,) = imports
-        kind = only.type
-        named = (only.module, only.name) == ("env", "memory")
-        if named and isinstance(kind, wasmtime.MemoryType) and kind.is_shared:
-            return kind.limits
-    names = ", ".join(f"{entry.module}.{entry.name}" for entry in imports) or "nothing"
+    if artifact.threads and imports.keys() == {"env.memory"}:
+        kind = imports["env.memory"]
+        if isinstance(kind, MemoryLimits) and kind.is_shared:
+            return kind
+    names = ", ".join(imports) or "nothing"
     wanted = "one shared memory, env.memory" if artifact.threads else "nothing"
     raise ArtifactError(f"the core build {artifact.name!r} imports {names} instead of {wanted}")
 
 
-def check_exports(module: wasmtime.Module, artifact: Artifact) -> None:
+def check_exports(shape: Shape, artifact: Artifact) -> None:
     """The functions are those of the ABI. The calls themselves are unchecked."""
-    types: dict[str, Any] = {entry.name: entry.type for entry in module.exports}
     required = FUNCTIONS.keys() - _OPTIONAL - (set() if artifact.threads else _FOR_WORKERS)
     for name, (parameters, results) in FUNCTIONS.items():
-        kind = types.get(name)
-        if isinstance(kind, wasmtime.FuncType):
-            if _shape(kind) != (["i32"] * parameters, ["i32"] * results):
+        kind = shape.exports.get(name)
+        if isinstance(kind, FunctionType):
+            if kind != (["i32"] * parameters, ["i32"] * results):
                 raise ArtifactError(
                     f"{name} of the core build {artifact.name!r} has another type than the ABI's"
                 )
         elif name in required:
             raise ArtifactError(f"the core build {artifact.name!r} exports no function {name}")
-    if not artifact.threads and not isinstance(types.get("memory"), wasmtime.MemoryType):
+    if not artifact.threads and shape.exports.get("memory") != "memory":
         raise ArtifactError(f"the core build {artifact.name!r} exports no memory")
-
-
-def _shape(kind: wasmtime.FuncType) -> tuple[list[str], list[str]]:
-    return [str(one) for one in kind.params], [str(one) for one in kind.results]
 
 
 def version() -> str:
@@ -253,7 +233,7 @@ def version() -> str:
     compiled core takes to open: so it is asked only where an installer left something else."""
     start, end = "wasmtime-", ".dist-info"
     with contextlib.suppress(OSError, TypeError):
-        names = os.listdir(Path(wasmtime.__file__).parent.parent)
+        names = os.listdir(os.path.dirname(library.PACKAGE))
         found = [name for name in names if name.startswith(start) and name.endswith(end)]
         if len(found) == 1:
             return found[0].removeprefix(start).removesuffix(end)
@@ -264,18 +244,22 @@ def version() -> str:
 
 def processor() -> str:
     """What compiled code may depend on: the architecture and the features of the CPU."""
-    return f"{platform.system()} {platform.machine()} {_features()}"
+    system = os.uname().sysname if hasattr(os, "uname") else sys.platform
+    return f"{system} {library.machine()} {_features()}"
 
 
 def _features() -> str:
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return platform.processor()
+        text = ""
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
             return " ".join(sorted(value.split()))
+    # Not imported above: it takes a tenth of a load with a snapshot.
+    import platform
+
     return platform.processor()
 
 
@@ -324,6 +308,6 @@ def _compile(name: str, checked: bool) -> Core:
         artifact = artifacts.read(name)
         try:
             return Core(artifact, Cache.for_user(), checked=checked)
-        except wasmtime.WasmtimeError as error:
+        except WasmtimeError as error:
             _refused[name] = str(error)
     raise ArtifactError(f"wasmtime refuses the core build {name!r}: {_refused[name]}")

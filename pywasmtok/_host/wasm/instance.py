@@ -733,12 +733,10 @@ class Instance(GuestMemory):
 
     def _panic_text(self) -> str:
         """What the engine left for us before it trapped. Anything may be wrong by now."""
-        if not {"pwt_panic_ptr", "pwt_panic_len"} <= self._core.exports:
-            return ""
         try:
             start, length = self.call("pwt_panic_ptr"), self.call("pwt_panic_len")
             text = self._copy(start, min(length, abi.MAX_PANIC_TEXT))
-        except (CoreTrap, Interrupted):
+        except (CoreTrap, Interrupted, LookupError):
             return ""
         return text.decode("utf-8", "replace")
 

@@ -13,6 +13,9 @@ from typing import Final, Protocol
 # One argument or result takes 16 bytes, of which an i32 uses the first four.
 SLOT_WORDS: Final = 4
 
+# A page of guest memory has so many bytes, as a power of two.
+PAGE_BITS: Final = 16
+
 # Further away than the epoch of an engine will ever come.
 NEVER: Final = 1 << 60
 

@@ -1,37 +1,36 @@
-"""The memory that the workers of the `threads` build share.
-
-Everything here works around wasmtime-py, in one place: a test fails on the day it is not needed.
-"""
+"""The memory that the workers of the `threads` build share."""
 
 from __future__ import annotations
 
-from typing import Any
+from . import library
+from .machine import PAGE_BITS
+from .objects import Engine, Owned, made
+from .wasm_file import MemoryLimits
+from .wasmtime_machine import view
 
-import wasmtime
-from wasmtime import _ffi as ffi
-
-from .objects import ENDING, Ending
-from .wasmtime_machine import address_of, view
+__all__ = ["SharedMemory"]
 
 
-class SharedMemory(wasmtime.SharedMemory):
-    """A shared memory that can be imported, and measured without a lock."""
-
-    def _delete(self, ptr: Any, _ending: Ending = ENDING) -> None:
-        if not _ending():
-            super()._delete(ptr)
-
-    def _as_extern(self) -> Any:
-        # Upstream wraps the pointer in another pointer, and instantiating raises TypeError.
-        union = ffi.wasmtime_extern_union(sharedmemory=self.ptr())
-        return ffi.wasmtime_extern_t(ffi.WASMTIME_EXTERN_SHAREDMEMORY, union)
+class SharedMemory(Owned):
+    def __init__(self, engine: Engine, limits: MemoryLimits) -> None:
+        """Limits of a store do not bind a shared memory: its own maximum is the only bound."""
+        if limits.maximum is None:
+            raise ValueError("a shared memory needs a declared maximum")
+        is_64, is_shared = False, True
+        kind = made(
+            library.memorytype_new,
+            *(limits.minimum, True, limits.maximum, is_64, is_shared, PAGE_BITS),
+        )
+        try:
+            self.address = made(library.sharedmemory_new, engine.address, kind)
+        finally:
+            library.memorytype_delete(kind)
 
     def base(self) -> int:
-        return address_of(self.data_ptr())
+        return int(library.sharedmemory_data(self.address) or 0)
 
     def size(self) -> int:
-        """In bytes. Upstream's counts pages, and raises ctypes.ArgumentError."""
-        return self.data_len()
+        return int(library.sharedmemory_data_size(self.address))
 
     def grow_to(self, size: int) -> None:
         """Its guests grow it."""
@@ -39,9 +38,5 @@ class SharedMemory(wasmtime.SharedMemory):
     def view(self) -> memoryview:
         return view(self.base(), self.size())
 
-
-def new(engine: wasmtime.Engine, limits: wasmtime.Limits) -> SharedMemory:
-    """Store limits do not bind a shared memory: its own maximum is the only bound."""
-    if limits.max is None:
-        raise ValueError("a shared memory needs a declared maximum")
-    return SharedMemory(engine, wasmtime.MemoryType(limits, shared=True))
+    def _delete(self, address: int) -> None:
+        library.sharedmemory_delete(address)

@@ -1,13 +1,119 @@
-"""Reads the custom sections of a wasm file, before anything of it is compiled or run."""
+"""Reads what a wasm file says of itself, before anything of it is compiled or run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from ...errors import ArtifactError
 
-_MAGIC = b"\0asm\x01\0\0\0"
-_CUSTOM = 0
+_MAGIC: Final = b"\0asm\x01\0\0\0"
+_CUSTOM, _TYPES, _IMPORTS, _FUNCTIONS, _EXPORTS = 0, 1, 2, 3, 7
+_FUNCTION, _TABLE, _MEMORY, _GLOBAL = range(4)
+_HAS_MAXIMUM, _IS_SHARED = 1, 2
+_FUNCTION_TYPE: Final = 0x60
+_VALUES: Final = {0x7F: "i32", 0x7E: "i64", 0x7D: "f32", 0x7C: "f64", 0x7B: "v128"}
+
+
+class FunctionType(NamedTuple):
+    parameters: list[str]
+    results: list[str]
+
+
+class MemoryLimits(NamedTuple):
+    """In pages."""
+
+    minimum: int
+    maximum: int | None
+    is_shared: bool
+
+
+class Shape(NamedTuple):
+    """What a module takes from the host and gives to it, by name; of functions the types."""
+
+    imports: dict[str, FunctionType | MemoryLimits | None]
+    """Names are such as `env.memory`."""
+    exports: dict[str, FunctionType | str]
+    """Of what is no function: `table`, `memory` or `global`."""
+
+
+def shape_of(wasm: bytes) -> Shape:
+    types: list[FunctionType] = []
+    # The type of each function, imported ones first.
+    functions: list[FunctionType] = []
+    shape = Shape({}, {})
+    try:
+        for identity, start, end in _sections(wasm):
+            reader = _Reader(wasm, start, end)
+            if identity == _TYPES:
+                types += [reader.function_type() for _ in range(reader.number())]
+            elif identity == _IMPORTS:
+                for _ in range(reader.number()):
+                    name = f"{reader.name()}.{reader.name()}"
+                    shape.imports[name] = kind = reader.imported(types)
+                    if isinstance(kind, FunctionType):
+                        functions.append(kind)
+            elif identity == _FUNCTIONS:
+                functions += [types[reader.number()] for _ in range(reader.number())]
+            elif identity == _EXPORTS:
+                for _ in range(reader.number()):
+                    name, sort, place = reader.name(), reader.byte(), reader.number()
+                    known = {_TABLE: "table", _MEMORY: "memory", _GLOBAL: "global"}
+                    shape.exports[name] = functions[place] if sort == _FUNCTION else known[sort]
+    except (IndexError, KeyError, UnicodeDecodeError):
+        raise ArtifactError(
+            "a section of the module is cut off, or names what is not there"
+        ) from None
+    return shape
+
+
+class _Reader:
+    """Reads a section from its start to its end."""
+
+    def __init__(self, wasm: bytes, start: int, end: int) -> None:
+        self._wasm = wasm[:end]
+        self._place = start
+
+    def byte(self) -> int:
+        self._place += 1
+        return self._wasm[self._place - 1]
+
+    def number(self) -> int:
+        value, self._place = _number(self._wasm, self._place)
+        return value
+
+    def name(self) -> str:
+        length = self.number()
+        start, self._place = self._place, self._place + length
+        return self._wasm[start : self._place].decode()
+
+    def function_type(self) -> FunctionType:
+        if self.byte() != _FUNCTION_TYPE:
+            raise ArtifactError("the module has a type that is none of a function")
+        return FunctionType(self._values(), self._values())
+
+    def imported(self, types: list[FunctionType]) -> FunctionType | MemoryLimits | None:
+        """None: a table or a global, of which the type does not matter here."""
+        sort = self.byte()
+        if sort == _FUNCTION:
+            return types[self.number()]
+        if sort == _MEMORY:
+            return self._limits()
+        self.byte()
+        if sort == _TABLE:
+            self._limits()
+        else:
+            self.byte()
+        return None
+
+    def _values(self) -> list[str]:
+        kinds = [self.byte() for _ in range(self.number())]
+        return [_VALUES.get(kind, hex(kind)) for kind in kinds]
+
+    def _limits(self) -> MemoryLimits:
+        flags, minimum = self.byte(), self.number()
+        maximum = self.number() if flags & _HAS_MAXIMUM else None
+        return MemoryLimits(minimum, maximum, bool(flags & _IS_SHARED))
 
 
 def custom_sections(wasm: bytes) -> dict[str, bytes]:

@@ -1,8 +1,7 @@
 """`Machine` over wasmtime: calls into its C API with plain addresses.
 
-`wasmtime.Func.__call__` asks for the function's type and wraps every value anew: 25 us and more a
-call. The path here takes half a microsecond. It is unchecked: `core.check_exports` has compared
-number and types of the parameters before, once a module.
+Calls are unchecked: `core.check_exports` has compared number and types of the parameters before,
+once a module.
 """
 
 from __future__ import annotations
@@ -10,78 +9,70 @@ from __future__ import annotations
 import ctypes
 from array import array
 from collections.abc import Callable
+from ctypes import byref
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
-import wasmtime
-from wasmtime import _ffi as ffi
-
 from ...errors import HostError
 from ..linux.private_memory import give_back
-from . import fork
-from .machine import INTERRUPT, NEVER, SLOT_WORDS, MemoryOfGuest, Watch
+from . import fork, library
+from .machine import INTERRUPT, NEVER, PAGE_BITS, SLOT_WORDS, MemoryOfGuest, Watch
 from .memory_maps import NO_ROOM
-from .objects import Store
+from .objects import Engine, Module, Store, WasmtimeError, error_text, made
 from .status import Interrupted, trapped
 
 if TYPE_CHECKING:
     from .shared_memory import SharedMemory
 
-PAGE: Final = 64 * 1024
-
 # Less is unmapped in no time worth mentioning.
 _LARGE: Final = 16 << 20
+
+# Names of the codes of traps, in the order of their numbers.
+_TRAPS: Final = (
+    "STACK_OVERFLOW",
+    "MEMORY_OUT_OF_BOUNDS",
+    "HEAP_MISALIGNED",
+    "TABLE_OUT_OF_BOUNDS",
+    "INDIRECT_CALL_TO_NULL",
+    "BAD_SIGNATURE",
+    "INTEGER_OVERFLOW",
+    "INTEGER_DIVISION_BY_ZERO",
+    "BAD_CONVERSION_TO_INTEGER",
+    "UNREACHABLE",
+    "INTERRUPT",
+)
+
+# `wasmtime_extern_kind_t` and `wasmtime_valkind_t`.
+_SHARED_MEMORY: Final = 4
+_I32: Final = 0
 
 _pointer = ctypes.c_void_p
 
 
-def address_of(pointer: Any) -> int:
-    """The address that a typed pointer of ctypes holds; 0 for a null pointer."""
-    return ctypes.cast(pointer, _pointer).value or 0
+class _Tagged(ctypes.Structure):
+    """`wasmtime_extern_t` or `wasmtime_val_t`: a kind, and behind it what is of this kind. At least
+    as large as either."""
+
+    _fields_ = (("kind", ctypes.c_uint8), ("of", ctypes.c_uint64 * 4))
+    kind: int
+    of: Any
+
+    @property
+    def pointer(self) -> Any:
+        """To that, as ctypes hands it over; keeps it alive."""
+        return byref(self, _BEHIND_KIND)
 
 
-def _function(name: str, result: Any, *parameters: Any) -> Any:
-    """A C function that takes and gives integers instead of typed pointers."""
-    return ctypes.CFUNCTYPE(result, *parameters)(address_of(getattr(ffi.dll, name)))
+_BEHIND_KIND: Final[int] = _Tagged.of.offset
 
 
-def _short_function(name: str, result: Any, *parameters: Any) -> Any:
-    """The same with the GIL kept: releasing it for a nanosecond's work means waiting for it again,
-    a millisecond and more where another thread computes."""
-    return ctypes.PYFUNCTYPE(result, *parameters)(address_of(getattr(ffi.dll, name)))
-
-
-# Without types of parameters: nothing is converted, so `argument` has to have done it before.
-_call_unchecked: Final = _function("wasmtime_func_call_unchecked", _pointer)
-# The same with the GIL kept, for work that takes less than giving it away and waiting for it.
-_call_keeping_gil: Final = ctypes.PYFUNCTYPE(_pointer)(
-    address_of(ffi.dll.wasmtime_func_call_unchecked)
-)
-_memory_data: Final = _short_function("wasmtime_memory_data", _pointer, _pointer, _pointer)
-_memory_size: Final = _short_function(
-    "wasmtime_memory_data_size", ctypes.c_size_t, _pointer, _pointer
-)
-_set_deadline: Final = _short_function(
-    "wasmtime_context_set_epoch_deadline", None, _pointer, ctypes.c_uint64
-)
-
-# Without types of parameters.
-_set_deadline_unchecked: Final = ctypes.PYFUNCTYPE(None)(
-    address_of(ffi.dll.wasmtime_context_set_epoch_deadline)
-)
-
-_increment_epoch: Final = _short_function("wasmtime_engine_increment_epoch", None, _pointer)
-
-
-def epoch_of(engine: wasmtime.Engine) -> Callable[[], None]:
+def epoch_of(engine: Engine) -> Callable[[], None]:
     """What moves the epoch of an engine on by one; keeps the engine alive."""
-    pointer = engine.ptr()
-    address = address_of(pointer)
 
-    def tick(_keep: object = engine) -> None:
-        _increment_epoch(address)
+    def tick() -> None:
+        library.engine_increment_epoch(engine.address)
 
     return tick
 
@@ -96,6 +87,11 @@ def view(address: int, size: int) -> memoryview:
     """Bytes of guest memory, writable. The guest must outlive the view."""
     window: memoryview = _view_of_memory(address, size, _WRITABLE)
     return window
+
+
+# Where tests put others.
+_call_unchecked: Final = library.func_call_unchecked
+_call_keeping_gil: Final = library.func_call_unchecked_short
 
 
 def argument(address: int) -> Any:
@@ -118,11 +114,11 @@ class Call:
         # Python reads and writes an item of an array faster than one of a memoryview.
         self.args = array("I", bytes(4 * SLOT_WORDS * max(slots, 1)))
         # The addresses below are valid as long as these objects live.
-        self._keep = (machine, item, self.args)
+        self._keep = (machine, self.args)
         self.run: Callable[[], int | None] = partial(
             _call_keeping_gil if keeps_gil else _call_unchecked,
-            argument(address_of(machine.context)),
-            argument(ctypes.addressof(item.of.func)),
+            argument(machine.context),
+            item.pointer,
             address_in(self.args),
             argument(max(slots, 1)),
             machine.trap_cell,
@@ -134,8 +130,8 @@ class WasmtimeMachine:
 
     def __init__(
         self,
-        engine: wasmtime.Engine,
-        module: wasmtime.Module,
+        engine: Engine,
+        module: Module,
         what: str,
         *,
         shared: SharedMemory | None = None,
@@ -146,23 +142,35 @@ class WasmtimeMachine:
         with fork.creation():
             self._store = store = GuestStore(engine)
             if memory_cap is not None:
-                store.set_limits(memory_size=memory_cap)
+                store.limit_memory(memory_cap)
             # Before instantiating: a module may have a start function.
             if has_epochs:
-                store.set_epoch_deadline(NEVER)
+                library.context_set_epoch_deadline(store.context, NEVER)
+            self.context = store.context
+            self.trap = array("Q", (0,))
+            # `wasmtime_instance_t` takes 16 bytes.
+            self._instance = (ctypes.c_uint64 * 2)()
             try:
-                imports = [] if shared is None else [shared]
-                self._instance = wasmtime.Instance(store, module, imports)
-            except (wasmtime.WasmtimeError, wasmtime.Trap) as problem:
+                self._instantiate(module, shared)
+            except WasmtimeError as problem:
                 raise HostError(
                     f"no instance of {what} can be made: {problem}",
                     feature=NO_ROOM,
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
-        self.context = _pointer(address_of(store._context()))
-        self.trap = array("Q", (0,))
         self.trap_cell = address_in(self.trap)
-        self.memory: MemoryOfGuest = shared if shared is not None else self._own_memory()
+        self.memory: MemoryOfGuest = (
+            shared if shared is not None else OwnMemory(store, self._export("memory"))
+        )
+
+    def _instantiate(self, module: Module, shared: SharedMemory | None) -> None:
+        imports = _Tagged(_SHARED_MEMORY)
+        if shared is not None:
+            imports.of[0] = shared.address
+        arguments = self.context, module.address, byref(imports), int(shared is not None)
+        self.trap[0] = made(library.instance_new, *arguments, self._instance)
+        if self.trap[0]:
+            raise WasmtimeError(self.take_trap())
 
     def function(self, name: str, slots: int, *, keeps_gil: bool = False) -> Call:
         return Call(self, self._export(name), slots, keeps_gil)
@@ -176,63 +184,51 @@ class WasmtimeMachine:
     @staticmethod
     def error_text(failed: int) -> str:
         """Frees the error."""
-        error = ctypes.cast(failed, ctypes.POINTER(ffi.wasmtime_error_t))
-        return str(wasmtime.WasmtimeError._from_ptr(error))
+        return error_text(failed)
 
     def take_trap(self) -> str:
         """Frees the trap."""
-        stopped = ctypes.cast(self.trap[0], ctypes.POINTER(ffi.wasm_trap_t))
-        self.trap[0] = 0
-        code = wasmtime.Trap._from_ptr(stopped).trap_code
-        return code.name if code is not None else "a trap"
+        trap, self.trap[0] = self.trap[0], 0
+        code = ctypes.c_uint8()
+        has_code = library.trap_code(trap, byref(code))
+        library.trap_delete(trap)
+        if not has_code:
+            return "a trap"
+        return _TRAPS[code.value] if code.value < len(_TRAPS) else f"trap {code.value}"
 
     def set_deadline(self, ticks: int) -> None:
-        _set_deadline(self.context, ticks)
+        library.context_set_epoch_deadline(self.context, ticks)
 
     def deadline_setter(self, ticks: int) -> Callable[[], None]:
         """Its arguments are converted once."""
         return partial(
-            _set_deadline_unchecked,
-            argument(address_of(self.context)),
+            library.context_set_epoch_deadline_unchecked,
+            argument(self.context),
             ctypes.c_uint64.from_param(ticks),
         )
 
     def ask_at_deadlines(self, watch: Watch) -> None:
         number = next(_numbers)
         _watches[number] = watch
-        if _Callback.function is None:
-            _, function, _, finalizer = ffi.dll.wasmtime_store_epoch_deadline_callback.argtypes
-            _Callback.finalizer = finalizer()
-            _Callback.function = function(_asked)
-        ffi.wasmtime_store_epoch_deadline_callback(
-            self._store.ptr(), _Callback.function, ctypes.c_void_p(number), _Callback.finalizer
-        )
+        library.store_epoch_deadline_callback(self._store.address, _asks, number, None)
 
     def number(self, name: str) -> int:
-        value: int = self._global(name).value(self._store)
-        return value
+        value = _Tagged()
+        library.global_get(self.context, self._export(name).pointer, byref(value))
+        return ctypes.c_int32.from_buffer(value, _BEHIND_KIND).value
 
     def set_number(self, name: str, value: int) -> None:
-        self._global(name).set_value(self._store, wasmtime.Val.i32(value))
+        new = _Tagged(_I32)
+        ctypes.c_int32.from_buffer(new, _BEHIND_KIND).value = value
+        error = library.global_set(self.context, self._export(name).pointer, byref(new))
+        if error:
+            raise WasmtimeError(error_text(error))
 
-    def _global(self, name: str) -> wasmtime.Global:
-        return wasmtime.Global._from_raw(self._export(name).of.global_)
-
-    def _own_memory(self) -> OwnMemory:
-        memory = wasmtime.Memory._from_raw(self._export("memory").of.memory)
-        return OwnMemory(self._store, memory)
-
-    def _export(self, name: str) -> Any:
+    def _export(self, name: str) -> _Tagged:
         """One export as the C API describes it; reading all of them takes longer than cloning."""
-        item = ffi.wasmtime_extern_t()
-        raw_name = name.encode()
-        if not ffi.wasmtime_instance_export_get(
-            self._store._context(),
-            ctypes.byref(self._instance._instance),
-            ctypes.create_string_buffer(raw_name, len(raw_name)),
-            len(raw_name),
-            ctypes.byref(item),
-        ):
+        item, raw_name = _Tagged(), name.encode()
+        arguments = self.context, self._instance, raw_name, len(raw_name), byref(item)
+        if not library.instance_export_get(*arguments):
             raise LookupError(name)
         return item
 
@@ -241,21 +237,17 @@ _numbers: Final = count(1)
 _watches: Final[WeakValueDictionary[int, Watch]] = WeakValueDictionary()
 
 
-class _Callback:
-    """What the engine calls at a deadline; made when it is first needed."""
-
-    function: Any = None
-    finalizer: Any = None
-
-
-def _asked(_context: Any, number: int | None, ticks_more: Any, _kind: Any) -> int:
-    """Where this raised, the engine would ask again at once."""
+def _ask(_context: Any, number: int | None, ticks_more: Any, _kind: Any) -> int:
+    """What the engine calls at a deadline. Where this raised, it would call again at once."""
     watch = _watches.get(number or 0)
     ticks = 0 if watch is None else watch.next_ticks()
     if ticks:
         ticks_more[0] = ticks
         return 0
-    return address_of(ffi.wasmtime_error_new(ctypes.create_string_buffer(b"ended on request")))
+    return library.error_new(b"ended on request") or 0
+
+
+_asks: Final = library.DeadlineCallback(_ask)
 
 
 class GuestStore(Store):
@@ -266,47 +258,46 @@ class GuestStore(Store):
     address is invalid once the store is deleted.
     """
 
-    def __init__(self, engine: wasmtime.Engine) -> None:
-        self._memory: tuple[Any, Any, wasmtime.Memory] | None = None
+    def __init__(self, engine: Engine) -> None:
+        self._memory: _Tagged | None = None
         super().__init__(engine)
 
-    def holds(self, context: Any, address: Any, memory: wasmtime.Memory) -> None:
-        """`address`: of what `memory` is for the C API."""
-        self._memory = context, address, memory
+    def holds(self, memory: _Tagged) -> None:
+        self._memory = memory
 
-    def before_delete(self) -> None:
+    def _delete(self, address: int) -> None:
         if self._memory is not None:
-            context, address, _ = self._memory
-            size = int(_memory_size(context, address))
+            size = int(library.memory_data_size(self.context, self._memory.pointer))
             if size >= _LARGE:
-                give_back(int(_memory_data(context, address) or 0), size)
+                data = library.memory_data(self.context, self._memory.pointer)
+                give_back(int(data or 0), size)
+        super()._delete(address)
 
 
 class OwnMemory:
     """The memory that an instance exports, and that is not shared with other instances."""
 
-    __slots__ = ("_address", "_context", "_memory", "_store")
+    __slots__ = ("_context", "_memory", "_store")
 
-    def __init__(self, store: GuestStore, memory: wasmtime.Memory) -> None:
+    def __init__(self, store: GuestStore, memory: _Tagged) -> None:
         self._store = store
-        self._memory = memory
-        self._context = _pointer(address_of(store._context()))
-        self._address = _pointer(ctypes.addressof(self._memory._memory))
-        store.holds(self._context, self._address, self._memory)
+        self._context = store.context
+        self._memory = memory.pointer
+        store.holds(memory)
 
     def base(self) -> int:
-        return int(_memory_data(self._context, self._address) or 0)
+        return int(library.memory_data(self._context, self._memory) or 0)
 
     def size(self) -> int:
-        return int(_memory_size(self._context, self._address))
+        return int(library.memory_data_size(self._context, self._memory))
 
     def grow_to(self, size: int) -> None:
-        missing = (size - self.size()) // PAGE
+        missing = (size - self.size() + (1 << PAGE_BITS) - 1) >> PAGE_BITS
         if missing > 0:
-            try:
-                self._memory.grow(self._store, missing)
-            except wasmtime.WasmtimeError as error:
-                raise MemoryError(str(error)) from None
+            before = ctypes.c_uint64()
+            error = library.memory_grow(self._context, self._memory, missing, byref(before))
+            if error:
+                raise MemoryError(error_text(error))
 
     def view(self) -> memoryview:
         return view(self.base(), self.size())

@@ -6,10 +6,9 @@ Only for files and texts of our own: nothing that the guest says is checked.
 
 from __future__ import annotations
 
-import wasmtime
-
 from pywasmtok._host.wasm import abi, artifacts
 from pywasmtok._host.wasm.machine import SLOT_WORDS
+from pywasmtok._host.wasm.objects import Module
 from pywasmtok._host.wasm.wasmtime_machine import WasmtimeMachine
 
 from .variants import EPOCHS, Variant, shipped
@@ -18,7 +17,7 @@ from .variants import EPOCHS, Variant, shipped
 class Guest:
     def __init__(self, variant: Variant, file: bytes) -> None:
         engine = variant.engine()
-        module = wasmtime.Module(engine, artifacts.read(variant.build).wasm)
+        module = Module.compile(engine, artifacts.read(variant.build).wasm)
         has_epochs = bool({**next(iter(shipped())), **variant.settings}[EPOCHS])
         self._machine = WasmtimeMachine(engine, module, "a variant", has_epochs=has_epochs)
         self._memory = self._machine.memory

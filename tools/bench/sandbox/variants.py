@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import wasmtime
-from wasmtime import _ffi as ffi
-
 from pywasmtok._host.wasm import config
+from pywasmtok._host.wasm.objects import Engine
 
-Settings = Mapping[str, bool | int | str]
+Settings = Mapping[str, bool | int]
 
 SIGNALS: Final = "signals_based_traps"
 EPOCHS: Final = "epoch_interruption"
@@ -33,13 +31,8 @@ class Variant:
     flags: Mapping[str, str] = field(default_factory=dict)
     """Of the compiler in the engine."""
 
-    def engine(self) -> wasmtime.Engine:
-        whole = wasmtime.Config()
-        for name, value in {**next(iter(shipped())), **self.settings}.items():
-            setattr(whole, name, value)
-        for name, text in self.flags.items():
-            ffi.wasmtime_config_cranelift_flag_set(whole.ptr(), name.encode(), text.encode())
-        return wasmtime.Engine(whole)
+    def engine(self) -> Engine:
+        return Engine({**next(iter(shipped())), **self.settings}, self.flags)
 
 
 VARIANTS: Final = (
