@@ -9,6 +9,7 @@ tok.decode(ids)
 
 from __future__ import annotations
 
+import importlib
 import typing
 
 from . import errors
@@ -58,38 +59,38 @@ from .loading.factory import (
     create_tokenizer_from_file,
     create_tokenizer_with_chat_template,
 )
-from .loading.familiar import (
-    ChatMessage,
-    Decoder,
-    Encoder,
-    HuggingFaceTokenizer,
-    MockTokenizer,
-    TiktokenTokenizer,
-)
-from .loading.info import TokenizerInfo, get_tokenizer_info
-from .loading.writers import ConvertedTokenizer, convert_tokenizer
 from .tokenizer.encoding import Encoding, EncodingBatch
 from .tokenizer.fitting import Truncated
 from .tokenizer.limits import Limits
-from .tokenizer.prefix_cache import CacheStats, PrefixCache
 from .tokenizer.special.tokens import SpecialTokens
-from .tokenizer.streaming.sequence import Sequence
-from .tokenizer.streaming.spans import TokenSpan
-from .tokenizer.streaming.stop import (
-    Held,
-    Matched,
-    Stopped,
-    StoppedWithText,
-    StopSequenceConfig,
-    StopSequenceDecoder,
-    Text,
-)
-from .tokenizer.streaming.stream import DecodeStream
 from .tokenizer.tokenizer import BackendInfo, Tokenizer
 
 if typing.TYPE_CHECKING:
     from ._host.snapshots.store import SnapshotStore
+    from .loading.familiar import (
+        ChatMessage,
+        Decoder,
+        Encoder,
+        HuggingFaceTokenizer,
+        MockTokenizer,
+        TiktokenTokenizer,
+    )
+    from .loading.info import TokenizerInfo, get_tokenizer_info
+    from .loading.writers import ConvertedTokenizer, convert_tokenizer
     from .tokenizer.arrow.column import EncodedColumn
+    from .tokenizer.prefix_cache import CacheStats, PrefixCache
+    from .tokenizer.streaming.sequence import Sequence
+    from .tokenizer.streaming.spans import TokenSpan
+    from .tokenizer.streaming.stop import (
+        Held,
+        Matched,
+        Stopped,
+        StoppedWithText,
+        StopSequenceConfig,
+        StopSequenceDecoder,
+        Text,
+    )
+    from .tokenizer.streaming.stream import DecodeStream
 
 __version__ = "0.1.0"
 
@@ -172,14 +173,43 @@ __all__ = [
 ]
 
 
+# What needs wasmtime, or what few programs need: its module is imported when it is first asked for.
+_LATE: typing.Final = {
+    "_host.snapshots.store": ["SnapshotStore"],
+    "loading.familiar": [
+        "ChatMessage",
+        "Decoder",
+        "Encoder",
+        "HuggingFaceTokenizer",
+        "MockTokenizer",
+        "TiktokenTokenizer",
+    ],
+    "loading.info": ["TokenizerInfo", "get_tokenizer_info"],
+    "loading.writers": ["ConvertedTokenizer", "convert_tokenizer"],
+    "tokenizer.arrow.column": ["EncodedColumn"],
+    "tokenizer.prefix_cache": ["CacheStats", "PrefixCache"],
+    "tokenizer.streaming.sequence": ["Sequence"],
+    "tokenizer.streaming.spans": ["TokenSpan"],
+    "tokenizer.streaming.stop": [
+        "Held",
+        "Matched",
+        "StopSequenceConfig",
+        "StopSequenceDecoder",
+        "Stopped",
+        "StoppedWithText",
+        "Text",
+    ],
+    "tokenizer.streaming.stream": ["DecodeStream"],
+}
+
+
 def __getattr__(name: str) -> typing.Any:
-    # What importing this package does not load: it needs wasmtime, or few programs need it.
-    if name == "EncodedColumn":
-        from .tokenizer.arrow.column import EncodedColumn
-
-        return EncodedColumn
-    if name == "SnapshotStore":
-        from ._host.snapshots.store import SnapshotStore
-
-        return SnapshotStore
+    for module, names in _LATE.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module(f".{module}", __name__), name)
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,6 +4,8 @@ import ast
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import pywasmtok
 import pywasmtok.errors
 
@@ -19,10 +21,17 @@ def test_all_is_complete() -> None:
         for name, value in vars(pywasmtok).items()
         if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
     }
-    # Made on first use, so that importing the package stays light.
-    late = {"EncodedColumn", "SnapshotStore"}
-    assert all(hasattr(pywasmtok, name) for name in late)
-    assert exported | late | {"__version__", "errors"} == set(pywasmtok.__all__)
+    late = [name for names in pywasmtok._LATE.values() for name in names]
+    assert exported | {*late, "__version__", "errors"} == set(pywasmtok.__all__)
+
+
+def test_what_is_imported_on_first_use_is_there() -> None:
+    for module, names in pywasmtok._LATE.items():
+        for name in names:
+            assert getattr(pywasmtok, name).__module__ == f"pywasmtok.{module}"
+            assert name in dir(pywasmtok)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        pywasmtok.Nothing  # noqa: B018
 
 
 def test_every_error_is_exported_and_stands_in_the_tree() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ..errors import TemplateLimitExceeded
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ..loading.templates import TemplateLike
     from ..tokenizer.tokenizer import Tokenizer
     from .contract import Profile, Renderer, TemplateLimits
