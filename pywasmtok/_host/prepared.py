@@ -11,8 +11,8 @@ from .template import core as template_core
 from .wasm import artifacts, config, core, fork
 from .wasm.artifacts import Artifact
 from .wasm.cache import Cache
-from .wasm.objects import Module
 from .wasm.wasm_file import Shape
+from .wasm.wasmtime_objects import Module
 
 __all__ = ["prepare"]
 

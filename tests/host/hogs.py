@@ -43,12 +43,12 @@ import cores
 import pywasmtok._host as host
 from pywasmtok import errors
 from pywasmtok._host.linux import timer
-from pywasmtok._host.wasm import library, wasmtime_machine
+from pywasmtok._host.wasm import wasmtime_functions, wasmtime_machine
 if {by_hand}:
     timer.EngineTimer.start = lambda self, period: False
 if {library!r}:
     stamping = ctypes.CDLL({library!r})
-    unstamped = library.address("wasmtime_func_call_unchecked")
+    unstamped = wasmtime_functions.address_of("wasmtime_func_call_unchecked")
     ctypes.c_void_p.in_dll(stamping, "call").value = unstamped
     wasmtime_machine._call_unchecked = ctypes.CFUNCTYPE(ctypes.c_void_p)(("stamped", stamping))
     stamps = [ctypes.c_double.in_dll(stamping, name) for name in ("began", "ended")]

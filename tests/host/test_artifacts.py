@@ -16,8 +16,8 @@ from pywasmtok._host.wasm import abi, artifacts, core
 from pywasmtok._host.wasm.artifacts import Artifact
 from pywasmtok._host.wasm.cache import ENVIRONMENT, Cache
 from pywasmtok._host.wasm.core import Core
-from pywasmtok._host.wasm.objects import Module, WasmtimeError
 from pywasmtok._host.wasm.wasm_file import FunctionType, MemoryLimits, custom_sections, shape_of
+from pywasmtok._host.wasm.wasmtime_objects import Module, WasmtimeError
 
 from .cores import custom, ids_of, sample_wasm
 

@@ -202,7 +202,8 @@ for call in (lambda: host.load_tokenizer(b"x"), lambda: host.detect(b"x"), host.
     try:
         call()
     except Exception as error:
-        print(type(error).__name__, "pywasmtok._host.wasm.library" in sys.modules, flush=True)
+        opened = "pywasmtok._host.wasm.wasmtime_functions" in sys.modules
+        print(type(error).__name__, opened, flush=True)
 """
     code = f"""
     import _xxsubinterpreters as sub

@@ -6,9 +6,9 @@ import pytest
 
 from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
-from pywasmtok._host.wasm.instance import Handles
+from pywasmtok._host.wasm.instance import Handles, Instance
 
-from .cores import TRAPS, ids_of, load, sample_wasm
+from .cores import TRAPS, ids_of, load, sample_core, sample_wasm
 
 LIES = {
     "\1B": "answered -2",
@@ -136,3 +136,11 @@ def test_a_module_of_another_shape_is_refused() -> None:
     wrong = shape('(module (func (export "pwt_abi_version") (result i64) (i64.const 1)))')
     with pytest.raises(errors.ArtifactError, match=r"pwt_abi_version .* another type"):
         check_exports(wrong, artifact)
+
+
+def test_an_export_of_another_kind_is_not_used() -> None:
+    machine = Instance(sample_core(False))._machine
+    with pytest.raises(LookupError):
+        machine.function("memory", 1)
+    with pytest.raises(LookupError):
+        machine.number("pwt_abi_version")

@@ -18,7 +18,7 @@ from pywasmtok._host.linux.sealed import Sealed, sealed_copy
 from pywasmtok._host.wasm.artifacts import Artifact
 from pywasmtok._host.wasm.cache import Cache
 from pywasmtok._host.wasm.core import Core
-from pywasmtok._host.wasm.objects import Engine, Module, WasmtimeError
+from pywasmtok._host.wasm.wasmtime_objects import Engine, Module, WasmtimeError
 
 from .cores import ids_of, sample_wasm
 

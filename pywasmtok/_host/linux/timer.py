@@ -12,11 +12,11 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ..wasm import library as wasmtime
+from ..wasm import wasmtime_functions as wasmtime
 from . import ON
 
 if TYPE_CHECKING:
-    from ..wasm.objects import Engine
+    from ..wasm.wasmtime_objects import Engine
 
 _CLOCK_MONOTONIC: Final = 1
 _SIGEV_THREAD: Final = 2
@@ -152,7 +152,7 @@ class EngineTimer:
         event = _Event(
             value=self._engine,
             notify=_SIGEV_THREAD,
-            function=wasmtime.address("wasmtime_engine_increment_epoch"),
+            function=wasmtime.address_of("wasmtime_engine_increment_epoch"),
         )
         made = ctypes.c_void_p()
         clock = ctypes.c_int(_CLOCK_MONOTONIC)

@@ -82,12 +82,12 @@ def wanted() -> bool:
 def _install() -> None:
     """Makes wasmtime set its handlers, and checks that they are in place. It sets them once a
     process: if the program used wasmtime before, other code may have replaced them since."""
-    from ..wasm.library import address
-    from ..wasm.objects import Engine
+    from ..wasm.wasmtime_functions import address_of
+    from ..wasm.wasmtime_objects import Engine
 
     Engine({})
     current = _current()
-    library = _library_of(address("wasmtime_engine_increment_epoch"))
+    library = _library_of(address_of("wasmtime_engine_increment_epoch"))
     owners = {_library_of(int.from_bytes(one, sys.byteorder)) for one in current or ()}
     _state.lost = library is None or owners != {library}
     _state.ours, _state.faulthandler = current, faulthandler_enabled()

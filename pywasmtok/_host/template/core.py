@@ -20,9 +20,9 @@ from ..wasm.artifacts import Artifact
 from ..wasm.cache import Cache
 from ..wasm.config import KIB
 from ..wasm.core import compiled
-from ..wasm.objects import WasmtimeError
 from ..wasm.wasm_file import FunctionType, Shape
 from ..wasm.wasmtime_machine import WasmtimeMachine, epoch_of
+from ..wasm.wasmtime_objects import WasmtimeError
 from . import abi as template_abi
 
 # Half of a thread's stack at most: the rest is for Python and wasmtime, below and above.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from .objects import Engine
+from .wasmtime_objects import Engine
 
 KIB: Final = 1024
 GIB: Final = 1024**3

@@ -18,13 +18,14 @@ from ..calls.ticker import ticker
 from ..linux import trap_handlers
 from ..linux.sealed import Sealed
 from ..linux.timer import EngineTimer
-from . import abi, artifacts, config, fork, library
+from . import abi, artifacts, config, fork
+from . import wasmtime_functions as wasmtime
 from .artifacts import Artifact
 from .cache import Cache, key_of
-from .objects import Engine, Module, WasmtimeError
 from .shared_memory import SharedMemory
 from .wasm_file import FunctionType, MemoryLimits, Shape, shape_of
 from .wasmtime_machine import WasmtimeMachine, epoch_of
+from .wasmtime_objects import Engine, Module, WasmtimeError
 
 _log = logging.getLogger("pywasmtok")
 
@@ -122,8 +123,8 @@ class Core:
 
     def with_clock(self) -> Core:
         """The same build on an engine of its own, checked, whose epoch moves with the time. It
-        moves for all calls of an engine, and those without a deadline are interruptible by its not
-        moving."""
+        moves for all calls of an engine. Calls without a deadline use another engine, whose epoch
+        moves only to end them."""
         if self._timed is None:
             with fork.creation():
                 if self._timed is None:
@@ -142,8 +143,8 @@ def compiled(
     check: Callable[[Shape], None],
 ) -> tuple[Module, bool]:
     """The module, and whether the cache had it; `settings` names what compiled code depends on.
-    Nothing gets into the cache that `check` refuses: what was there needs it no more. No deadline
-    counts the time that this takes."""
+    A module of the cache has passed `check` when it was compiled. No deadline counts the time that
+    this takes."""
     with paused():
         return _compiled(engine, artifact, cache, settings, check)
 
@@ -193,7 +194,7 @@ def deserialize(engine: Engine, native: Sealed) -> Module:
 
 
 def check(shape: Shape, artifact: Artifact) -> None:
-    """Whether it is that which the ABI has."""
+    """Refuses a module whose imports or exports are not those of the ABI."""
     check_imports(shape, artifact)
     check_exports(shape, artifact)
 
@@ -230,10 +231,10 @@ def check_exports(shape: Shape, artifact: Artifact) -> None:
 
 def version() -> str:
     """Of wasmtime. `importlib.metadata` would say the same, and takes as long to import as the
-    compiled core takes to open: so it is asked only where an installer left something else."""
+    compiled core takes to open: so it is asked only where there is not exactly one such folder."""
     start, end = "wasmtime-", ".dist-info"
     with contextlib.suppress(OSError, TypeError):
-        names = os.listdir(os.path.dirname(library.PACKAGE))
+        names = os.listdir(os.path.dirname(wasmtime.PACKAGE))
         found = [name for name in names if name.startswith(start) and name.endswith(end)]
         if len(found) == 1:
             return found[0].removeprefix(start).removesuffix(end)
@@ -245,7 +246,7 @@ def version() -> str:
 def processor() -> str:
     """What compiled code may depend on: the architecture and the features of the CPU."""
     system = os.uname().sysname if hasattr(os, "uname") else sys.platform
-    return f"{system} {library.machine()} {_features()}"
+    return f"{system} {wasmtime.cpu_name()} {_features()}"
 
 
 def _features() -> str:
@@ -257,7 +258,7 @@ def _features() -> str:
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
             return " ".join(sorted(value.split()))
-    # Not imported above: it takes a tenth of a load with a snapshot.
+    # Imported only where it is needed: it takes milliseconds.
     import platform
 
     return platform.processor()

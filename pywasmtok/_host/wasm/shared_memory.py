@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from . import library
+from . import wasmtime_functions as wasmtime
 from .machine import PAGE_BITS
-from .objects import Engine, Owned, made
 from .wasm_file import MemoryLimits
 from .wasmtime_machine import view
-
-__all__ = ["SharedMemory"]
+from .wasmtime_objects import Engine, Owned, output_of
 
 
 class SharedMemory(Owned):
@@ -17,26 +15,26 @@ class SharedMemory(Owned):
         if limits.maximum is None:
             raise ValueError("a shared memory needs a declared maximum")
         is_64, is_shared = False, True
-        kind = made(
-            library.memorytype_new,
+        kind = output_of(
+            wasmtime.memorytype_new,
             *(limits.minimum, True, limits.maximum, is_64, is_shared, PAGE_BITS),
         )
         try:
-            self.address = made(library.sharedmemory_new, engine.address, kind)
+            self.address = output_of(wasmtime.sharedmemory_new, engine.address, kind)
         finally:
-            library.memorytype_delete(kind)
+            wasmtime.memorytype_delete(kind)
 
     def base(self) -> int:
-        return int(library.sharedmemory_data(self.address) or 0)
+        return int(wasmtime.sharedmemory_data(self.address) or 0)
 
     def size(self) -> int:
-        return int(library.sharedmemory_data_size(self.address))
+        return int(wasmtime.sharedmemory_data_size(self.address))
 
     def grow_to(self, size: int) -> None:
-        """Its guests grow it."""
+        """Nothing: only the guests grow a shared memory."""
 
     def view(self) -> memoryview:
         return view(self.base(), self.size())
 
     def _delete(self, address: int) -> None:
-        library.sharedmemory_delete(address)
+        wasmtime.sharedmemory_delete(address)

@@ -1,4 +1,4 @@
-"""Reads what a wasm file says of itself, before anything of it is compiled or run."""
+"""Reads imports, exports and custom sections of a wasm file. Nothing is compiled or run."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class MemoryLimits(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a module takes from the host and gives to it, by name; of functions the types."""
+    """Imports and exports of a module, by name."""
 
     imports: dict[str, FunctionType | MemoryLimits | None]
-    """Names are such as `env.memory`."""
+    """Names are such as `env.memory`. None: a table or a global."""
     exports: dict[str, FunctionType | str]
-    """Of what is no function: `table`, `memory` or `global`."""
+    """What is no function is `table`, `memory` or `global`."""
 
 
 def shape_of(wasm: bytes) -> Shape:
@@ -50,16 +50,16 @@ def shape_of(wasm: bytes) -> Shape:
             elif identity == _IMPORTS:
                 for _ in range(reader.number()):
                     name = f"{reader.name()}.{reader.name()}"
-                    shape.imports[name] = kind = reader.imported(types)
-                    if isinstance(kind, FunctionType):
-                        functions.append(kind)
+                    shape.imports[name] = found = reader.imported(types)
+                    if isinstance(found, FunctionType):
+                        functions.append(found)
             elif identity == _FUNCTIONS:
                 functions += [types[reader.number()] for _ in range(reader.number())]
             elif identity == _EXPORTS:
                 for _ in range(reader.number()):
-                    name, sort, place = reader.name(), reader.byte(), reader.number()
-                    known = {_TABLE: "table", _MEMORY: "memory", _GLOBAL: "global"}
-                    shape.exports[name] = functions[place] if sort == _FUNCTION else known[sort]
+                    name, kind, place = reader.name(), reader.byte(), reader.number()
+                    others = {_TABLE: "table", _MEMORY: "memory", _GLOBAL: "global"}
+                    shape.exports[name] = functions[place] if kind == _FUNCTION else others[kind]
     except (IndexError, KeyError, UnicodeDecodeError):
         raise ArtifactError(
             "a section of the module is cut off, or names what is not there"
@@ -71,7 +71,7 @@ class _Reader:
     """Reads a section from its start to its end."""
 
     def __init__(self, wasm: bytes, start: int, end: int) -> None:
-        self._wasm = wasm[:end]
+        self._wasm = memoryview(wasm)[:end]
         self._place = start
 
     def byte(self) -> int:
@@ -85,22 +85,22 @@ class _Reader:
     def name(self) -> str:
         length = self.number()
         start, self._place = self._place, self._place + length
-        return self._wasm[start : self._place].decode()
+        return bytes(self._wasm[start : self._place]).decode()
 
     def function_type(self) -> FunctionType:
         if self.byte() != _FUNCTION_TYPE:
-            raise ArtifactError("the module has a type that is none of a function")
+            raise ArtifactError("the module has a type that is not a function type")
         return FunctionType(self._values(), self._values())
 
     def imported(self, types: list[FunctionType]) -> FunctionType | MemoryLimits | None:
-        """None: a table or a global, of which the type does not matter here."""
-        sort = self.byte()
-        if sort == _FUNCTION:
+        """None: a table or a global."""
+        kind = self.byte()
+        if kind == _FUNCTION:
             return types[self.number()]
-        if sort == _MEMORY:
+        if kind == _MEMORY:
             return self._limits()
         self.byte()
-        if sort == _TABLE:
+        if kind == _TABLE:
             self._limits()
         else:
             self.byte()
@@ -144,8 +144,8 @@ def _sections(wasm: bytes) -> Iterator[tuple[int, int, int]]:
         place = end
 
 
-def _number(wasm: bytes, place: int) -> tuple[int, int]:
-    """A u32 in LEB128 and the place behind it."""
+def _number(wasm: bytes | memoryview, place: int) -> tuple[int, int]:
+    """A u32 in LEB128, and the position after it."""
     value = 0
     for shift in range(0, 35, 7):
         if place >= len(wasm):

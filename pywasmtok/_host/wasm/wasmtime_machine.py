@@ -1,7 +1,7 @@
 """`Machine` over wasmtime: calls into its C API with plain addresses.
 
-Calls are unchecked: `core.check_exports` has compared number and types of the parameters before,
-once a module.
+Calls are unchecked. `core.check_exports`, and for templates `template.core.check`, have compared
+number and types of parameters and results once for each module, before it was compiled.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from ...errors import HostError
-from ..linux.private_memory import give_back
-from . import fork, library
+from . import fork
+from . import wasmtime_functions as wasmtime
 from .machine import INTERRUPT, NEVER, PAGE_BITS, SLOT_WORDS, MemoryOfGuest, Watch
 from .memory_maps import NO_ROOM
-from .objects import Engine, Module, Store, WasmtimeError, error_text, made
 from .status import Interrupted, trapped
+from .wasmtime_objects import Engine, Module, Store, WasmtimeError, error_text, output_of, require
 
 if TYPE_CHECKING:
     from .shared_memory import SharedMemory
-
-# Less is unmapped in no time worth mentioning.
-_LARGE: Final = 16 << 20
 
 # Names of the codes of traps, in the order of their numbers.
 _TRAPS: Final = (
@@ -44,16 +41,20 @@ _TRAPS: Final = (
     "INTERRUPT",
 )
 
-# `wasmtime_extern_kind_t` and `wasmtime_valkind_t`.
+# `wasmtime_extern_kind_t`.
+_FUNCTION: Final = 0
+_GLOBAL: Final = 1
+_MEMORY: Final = 3
 _SHARED_MEMORY: Final = 4
+# `wasmtime_valkind_t`.
 _I32: Final = 0
 
 _pointer = ctypes.c_void_p
 
 
-class _Tagged(ctypes.Structure):
-    """`wasmtime_extern_t` or `wasmtime_val_t`: a kind, and behind it what is of this kind. At least
-    as large as either."""
+class _KindAndValue(ctypes.Structure):
+    """`wasmtime_extern_t` or `wasmtime_val_t`: a kind, and a value behind it. As large as either of
+    them, or larger."""
 
     _fields_ = (("kind", ctypes.c_uint8), ("of", ctypes.c_uint64 * 4))
     kind: int
@@ -61,46 +62,43 @@ class _Tagged(ctypes.Structure):
 
     @property
     def pointer(self) -> Any:
-        """To that, as ctypes hands it over; keeps it alive."""
+        """To the value, for a call by `ctypes`. It keeps this structure alive."""
         return byref(self, _BEHIND_KIND)
 
 
-_BEHIND_KIND: Final[int] = _Tagged.of.offset
+_BEHIND_KIND: Final[int] = _KindAndValue.of.offset
 
 
 def epoch_of(engine: Engine) -> Callable[[], None]:
-    """What moves the epoch of an engine on by one; keeps the engine alive."""
+    """A function that moves the epoch of an engine on by one. It keeps the engine alive."""
 
     def tick() -> None:
-        library.engine_increment_epoch(engine.address)
+        wasmtime.engine_increment_epoch(engine.address)
 
     return tick
 
 
-_view_of_memory = ctypes.pythonapi.PyMemoryView_FromMemory
-_view_of_memory.argtypes = [_pointer, ctypes.c_ssize_t, ctypes.c_int]
-_view_of_memory.restype = ctypes.py_object
 _WRITABLE: Final = 0x200  # PyBUF_WRITE
 
 
 def view(address: int, size: int) -> memoryview:
     """Bytes of guest memory, writable. The guest must outlive the view."""
-    window: memoryview = _view_of_memory(address, size, _WRITABLE)
+    window: memoryview = wasmtime.memory_view(address, size, _WRITABLE)
     return window
 
 
-# Where tests put others.
-_call_unchecked: Final = library.func_call_unchecked
-_call_keeping_gil: Final = library.func_call_unchecked_short
+# Tests replace these.
+_call_unchecked: Final = wasmtime.func_call_unchecked
+_call_keeping_gil: Final = wasmtime.func_call_unchecked_keeping_gil
 
 
 def argument(address: int) -> Any:
-    """An address (or a size) as ctypes hands it over; made once, it costs calls nothing."""
+    """An address or a size, converted for unchecked calls."""
     return _pointer.from_param(address)
 
 
 def address_in(words: array[int]) -> Any:
-    """The same of an array, which must outlive it and keep its length."""
+    """The address of an array. The array must live longer and keep its length."""
     return argument(words.buffer_info()[0])
 
 
@@ -140,12 +138,12 @@ class WasmtimeMachine:
     ) -> None:
         """`what` the module is, for errors. `has_epochs`: whether its code looks at the epoch."""
         with fork.creation():
-            self._store = store = GuestStore(engine)
+            self._store = store = Store(engine)
             if memory_cap is not None:
                 store.limit_memory(memory_cap)
             # Before instantiating: a module may have a start function.
             if has_epochs:
-                library.context_set_epoch_deadline(store.context, NEVER)
+                wasmtime.context_set_epoch_deadline(store.context, NEVER)
             self.context = store.context
             self.trap = array("Q", (0,))
             # `wasmtime_instance_t` takes 16 bytes.
@@ -160,20 +158,20 @@ class WasmtimeMachine:
                 ) from None
         self.trap_cell = address_in(self.trap)
         self.memory: MemoryOfGuest = (
-            shared if shared is not None else OwnMemory(store, self._export("memory"))
+            shared if shared is not None else OwnMemory(store, self._export("memory", _MEMORY))
         )
 
     def _instantiate(self, module: Module, shared: SharedMemory | None) -> None:
-        imports = _Tagged(_SHARED_MEMORY)
+        imports = _KindAndValue(_SHARED_MEMORY)
         if shared is not None:
             imports.of[0] = shared.address
         arguments = self.context, module.address, byref(imports), int(shared is not None)
-        self.trap[0] = made(library.instance_new, *arguments, self._instance)
+        self.trap[0] = output_of(wasmtime.instance_new, *arguments, self._instance)
         if self.trap[0]:
             raise WasmtimeError(self.take_trap())
 
     def function(self, name: str, slots: int, *, keeps_gil: bool = False) -> Call:
-        return Call(self, self._export(name), slots, keeps_gil)
+        return Call(self, self._export(name, _FUNCTION), slots, keeps_gil)
 
     def failure(self, failed: int | None, panic_text: Callable[[], str]) -> Exception:
         if failed is not None:
@@ -183,26 +181,26 @@ class WasmtimeMachine:
 
     @staticmethod
     def error_text(failed: int) -> str:
-        """Frees the error."""
+        """The text of an error, which is freed."""
         return error_text(failed)
 
     def take_trap(self) -> str:
         """Frees the trap."""
         trap, self.trap[0] = self.trap[0], 0
         code = ctypes.c_uint8()
-        has_code = library.trap_code(trap, byref(code))
-        library.trap_delete(trap)
+        has_code = wasmtime.trap_code(trap, byref(code))
+        wasmtime.trap_delete(trap)
         if not has_code:
             return "a trap"
         return _TRAPS[code.value] if code.value < len(_TRAPS) else f"trap {code.value}"
 
     def set_deadline(self, ticks: int) -> None:
-        library.context_set_epoch_deadline(self.context, ticks)
+        wasmtime.context_set_epoch_deadline(self.context, ticks)
 
     def deadline_setter(self, ticks: int) -> Callable[[], None]:
-        """Its arguments are converted once."""
+        """Its arguments are converted once. This machine must live longer."""
         return partial(
-            library.context_set_epoch_deadline_unchecked,
+            wasmtime.context_set_epoch_deadline_unchecked,
             argument(self.context),
             ctypes.c_uint64.from_param(ticks),
         )
@@ -210,25 +208,25 @@ class WasmtimeMachine:
     def ask_at_deadlines(self, watch: Watch) -> None:
         number = next(_numbers)
         _watches[number] = watch
-        library.store_epoch_deadline_callback(self._store.address, _asks, number, None)
+        wasmtime.store_epoch_deadline_callback(self._store.address, _ask_in_c, number, None)
 
     def number(self, name: str) -> int:
-        value = _Tagged()
-        library.global_get(self.context, self._export(name).pointer, byref(value))
+        value = _KindAndValue()
+        item = self._export(name, _GLOBAL)
+        wasmtime.global_get(self.context, item.pointer, byref(value))
         return ctypes.c_int32.from_buffer(value, _BEHIND_KIND).value
 
     def set_number(self, name: str, value: int) -> None:
-        new = _Tagged(_I32)
+        new = _KindAndValue(_I32)
         ctypes.c_int32.from_buffer(new, _BEHIND_KIND).value = value
-        error = library.global_set(self.context, self._export(name).pointer, byref(new))
-        if error:
-            raise WasmtimeError(error_text(error))
+        item = self._export(name, _GLOBAL)
+        require(wasmtime.global_set(self.context, item.pointer, byref(new)))
 
-    def _export(self, name: str) -> _Tagged:
+    def _export(self, name: str, kind: int) -> _KindAndValue:
         """One export as the C API describes it; reading all of them takes longer than cloning."""
-        item, raw_name = _Tagged(), name.encode()
+        item, raw_name = _KindAndValue(), name.encode()
         arguments = self.context, self._instance, raw_name, len(raw_name), byref(item)
-        if not library.instance_export_get(*arguments):
+        if not wasmtime.instance_export_get(*arguments) or item.kind != kind:
             raise LookupError(name)
         return item
 
@@ -238,40 +236,16 @@ _watches: Final[WeakValueDictionary[int, Watch]] = WeakValueDictionary()
 
 
 def _ask(_context: Any, number: int | None, ticks_more: Any, _kind: Any) -> int:
-    """What the engine calls at a deadline. Where this raised, it would call again at once."""
+    """Called by the engine at a deadline. It must not raise: it would be called again at once."""
     watch = _watches.get(number or 0)
     ticks = 0 if watch is None else watch.next_ticks()
     if ticks:
         ticks_more[0] = ticks
         return 0
-    return library.error_new(b"ended on request") or 0
+    return wasmtime.error_new(b"ended on request") or 0
 
 
-_asks: Final = library.DeadlineCallback(_ask)
-
-
-class GuestStore(Store):
-    """Deleting a store unmaps its guest's memory at once, and for as long as that takes, no other
-    thread of the process can map anything. So a large memory is freed before, in pieces.
-
-    The store does this itself: the parts of an instance may be finalized in any order, and the
-    address is invalid once the store is deleted.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._memory: _Tagged | None = None
-        super().__init__(engine)
-
-    def holds(self, memory: _Tagged) -> None:
-        self._memory = memory
-
-    def _delete(self, address: int) -> None:
-        if self._memory is not None:
-            size = int(library.memory_data_size(self.context, self._memory.pointer))
-            if size >= _LARGE:
-                data = library.memory_data(self.context, self._memory.pointer)
-                give_back(int(data or 0), size)
-        super()._delete(address)
+_ask_in_c: Final = wasmtime.DeadlineCallback(_ask)
 
 
 class OwnMemory:
@@ -279,23 +253,23 @@ class OwnMemory:
 
     __slots__ = ("_context", "_memory", "_store")
 
-    def __init__(self, store: GuestStore, memory: _Tagged) -> None:
+    def __init__(self, store: Store, memory: _KindAndValue) -> None:
         self._store = store
         self._context = store.context
         self._memory = memory.pointer
-        store.holds(memory)
+        store.holds(self._memory)
 
     def base(self) -> int:
-        return int(library.memory_data(self._context, self._memory) or 0)
+        return int(wasmtime.memory_data(self._context, self._memory) or 0)
 
     def size(self) -> int:
-        return int(library.memory_data_size(self._context, self._memory))
+        return int(wasmtime.memory_data_size(self._context, self._memory))
 
     def grow_to(self, size: int) -> None:
         missing = (size - self.size() + (1 << PAGE_BITS) - 1) >> PAGE_BITS
         if missing > 0:
             before = ctypes.c_uint64()
-            error = library.memory_grow(self._context, self._memory, missing, byref(before))
+            error = wasmtime.memory_grow(self._context, self._memory, missing, byref(before))
             if error:
                 raise MemoryError(error_text(error))
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pywasmtok._host.wasm import abi, artifacts
 from pywasmtok._host.wasm.machine import SLOT_WORDS
-from pywasmtok._host.wasm.objects import Module
 from pywasmtok._host.wasm.wasmtime_machine import WasmtimeMachine
+from pywasmtok._host.wasm.wasmtime_objects import Module
 
 from .variants import EPOCHS, Variant, shipped
 

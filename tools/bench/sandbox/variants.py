@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pywasmtok._host.wasm import config
-from pywasmtok._host.wasm.objects import Engine
+from pywasmtok._host.wasm.wasmtime_objects import Engine
 
 Settings = Mapping[str, bool | int]
 
