@@ -10,9 +10,9 @@ import pytest
 from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.calls.workers import STACK_BYTES
-from pywasmtok._host.wasm.shared_memory import SharedMemory
 from pywasmtok._host.wasm.status import Interrupted
 from pywasmtok._host.wasm.wasm_file import MemoryLimits
+from pywasmtok._host.wasm.wasmtime_objects import SharedMemory
 
 from .cores import LONG, TRAPS, WORK, ids_of, load, sample_core
 from .processes import SECONDS

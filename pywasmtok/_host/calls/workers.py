@@ -14,8 +14,8 @@ from typing import Final
 from ...errors import ArtifactError, LimitExceeded, Unsupported
 from ..wasm.core import INIT_TLS, Core
 from ..wasm.instance import Handles, Instance
-from ..wasm.shared_memory import SharedMemory
 from ..wasm.status import OUT_OF_MEMORY, Interrupted
+from ..wasm.wasmtime_objects import SharedMemory
 from . import interrupt
 
 # As large as the stack that the linker gives the first instance.

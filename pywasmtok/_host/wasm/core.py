@@ -22,10 +22,9 @@ from . import abi, artifacts, config, fork
 from . import wasmtime_functions as wasmtime
 from .artifacts import Artifact
 from .cache import Cache, key_of
-from .shared_memory import SharedMemory
 from .wasm_file import FunctionType, MemoryLimits, Shape, shape_of
 from .wasmtime_machine import WasmtimeMachine, epoch_of
-from .wasmtime_objects import Engine, Module, WasmtimeError
+from .wasmtime_objects import Engine, Module, SharedMemory, WasmtimeError
 
 _log = logging.getLogger("pywasmtok")
 

@@ -24,8 +24,8 @@ from . import abi, config
 from .core import FUNCTIONS, Core
 from .guest_memory import GuestMemory
 from .machine import NEVER, SLOT_WORDS, Function, Machine
-from .shared_memory import SharedMemory
 from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
+from .wasmtime_objects import SharedMemory
 
 _NO_OFFSET: Final = 0xFFFF_FFFF_FFFF_FFFF
 _NOTHING: Final = 0xFFFF_FFFF  # -1 as the guest's unsigned number

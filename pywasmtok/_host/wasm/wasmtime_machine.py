@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ctypes import byref
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from ...errors import HostError
@@ -21,10 +21,17 @@ from . import wasmtime_functions as wasmtime
 from .machine import INTERRUPT, NEVER, PAGE_BITS, SLOT_WORDS, MemoryOfGuest, Watch
 from .memory_maps import NO_ROOM
 from .status import Interrupted, trapped
-from .wasmtime_objects import Engine, Module, Store, WasmtimeError, error_text, output_of, require
-
-if TYPE_CHECKING:
-    from .shared_memory import SharedMemory
+from .wasmtime_objects import (
+    Engine,
+    Module,
+    SharedMemory,
+    Store,
+    WasmtimeError,
+    error_text,
+    output_of,
+    require,
+    view,
+)
 
 # Names of the codes of traps, in the order of their numbers.
 _TRAPS: Final = (
@@ -76,15 +83,6 @@ def epoch_of(engine: Engine) -> Callable[[], None]:
         wasmtime.engine_increment_epoch(engine.address)
 
     return tick
-
-
-_WRITABLE: Final = 0x200  # PyBUF_WRITE
-
-
-def view(address: int, size: int) -> memoryview:
-    """Bytes of guest memory, writable. The guest must outlive the view."""
-    window: memoryview = wasmtime.memory_view(address, size, _WRITABLE)
-    return window
 
 
 # Tests replace these.

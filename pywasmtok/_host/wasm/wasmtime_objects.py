@@ -1,4 +1,4 @@
-"""Engines, modules and stores of wasmtime. Each object here owns one and deletes it at its own end.
+"""Engines, modules, stores and shared memories of wasmtime. An object here owns one and deletes it.
 
 When the interpreter ends, nothing is deleted: the globals that deleting needs may be gone, and the
 system takes the memory back anyway.
@@ -15,6 +15,8 @@ from typing import Any, Final
 from ...errors import HostError
 from ..linux.private_memory import give_back
 from . import wasmtime_functions as wasmtime
+from .machine import PAGE_BITS
+from .wasm_file import MemoryLimits
 
 # `__del__` has it as a default argument: at the end globals of this module may be gone.
 _ENDING: Final = sys.is_finalizing
@@ -145,3 +147,45 @@ class Store(Owned):
                     give_back(int(wasmtime.memory_data(self.context, self._memory) or 0), size)
         finally:
             wasmtime.store_delete(address)
+
+
+_WRITABLE: Final = 0x200  # PyBUF_WRITE
+
+
+def view(address: int, size: int) -> memoryview:
+    """Bytes of guest memory, writable. The guest must outlive the view."""
+    window: memoryview = wasmtime.memory_view(address, size, _WRITABLE)
+    return window
+
+
+class SharedMemory(Owned):
+    """The memory that the workers of the `threads` build share."""
+
+    def __init__(self, engine: Engine, limits: MemoryLimits) -> None:
+        """Limits of a store do not bind a shared memory: its own maximum is the only bound."""
+        if limits.maximum is None:
+            raise ValueError("a shared memory needs a declared maximum")
+        is_64, is_shared = False, True
+        kind = output_of(
+            wasmtime.memorytype_new,
+            *(limits.minimum, True, limits.maximum, is_64, is_shared, PAGE_BITS),
+        )
+        try:
+            self.address = output_of(wasmtime.sharedmemory_new, engine.address, kind)
+        finally:
+            wasmtime.memorytype_delete(kind)
+
+    def base(self) -> int:
+        return int(wasmtime.sharedmemory_data(self.address) or 0)
+
+    def size(self) -> int:
+        return int(wasmtime.sharedmemory_data_size(self.address))
+
+    def grow_to(self, size: int) -> None:
+        """Nothing: only the guests grow a shared memory."""
+
+    def view(self) -> memoryview:
+        return view(self.base(), self.size())
+
+    def _delete(self, address: int) -> None:
+        wasmtime.sharedmemory_delete(address)
