@@ -173,7 +173,7 @@ __all__ = [
 ]
 
 
-# What needs wasmtime, or what few programs need: its module is imported when it is first asked for.
+# Names that need wasmtime, and names that few programs need. The first use imports the module.
 _LATE: typing.Final = {
     "_host.snapshots.store": ["SnapshotStore"],
     "loading.familiar": [

@@ -27,7 +27,9 @@
 
   (func (export "pwt_abi_version") (result i32) (i32.const 1))
   (func (export "pwt_panic_ptr") (result i32) (i32.const 64))
-  (func (export "pwt_panic_len") (result i32) (i32.load (i32.const 20)))
+  (func (export "pwt_panic_len") (result i32)
+    (if (i32.eq (i32.load (i32.const 20)) (i32.const -1)) (then unreachable))
+    (i32.load (i32.const 20)))
 
   ;; Memory of at least $size bytes, 64-byte aligned, zeroed; 0 = there is no more.
   (func $take (param $size i32) (result i32) (local $at i32) (local $end i32)
@@ -124,6 +126,8 @@
     (if (i32.eq (local.get $what) (i32.const 117)) (then unreachable)) ;; u
     (if (i32.eq (local.get $what) (i32.const 112)) ;; p: panics
       (then (i32.store (i32.const 20) (i32.const 22)) unreachable))
+    (if (i32.eq (local.get $what) (i32.const 113)) ;; q: panics, and traps again when asked for the text
+      (then (i32.store (i32.const 20) (i32.const -1)) unreachable))
     (if (i32.eq (local.get $what) (i32.const 103)) ;; g: takes all memory, then panics
       (then
         (loop $more

@@ -144,3 +144,8 @@ def test_an_export_of_another_kind_is_not_used() -> None:
         machine.function("memory", 1)
     with pytest.raises(LookupError):
         machine.number("pwt_abi_version")
+
+
+def test_a_trap_where_the_text_of_a_panic_is_asked_for_is_the_end(tok: CoreTokenizer) -> None:
+    with pytest.raises(errors.CoreTrap, match="UNREACHABLE"):
+        tok.encode_ids("\1q")

@@ -193,6 +193,12 @@ def test_files_with_random_damage_never_trap() -> None:
             pass
 
 
+def test_a_bound_below_the_memory_that_a_core_begins_with_is_named() -> None:
+    instance = Instance(open_core("portable"), memory_cap=1 << 20)
+    with pytest.raises(errors.MemoryLimit, match="more than the 1048576 bytes"):
+        instance.load(FILE)
+
+
 @pytest.mark.parametrize("name", BUILDS)
 def test_fork_and_ctrl_c_and_exit(name: str) -> None:
     code = f"""

@@ -692,7 +692,8 @@ class Instance(GuestMemory):
         return function
 
     def _failure(self, failed: int | None) -> Exception:
-        self.broken = True
+        # Asking for the text of a panic may fail, too.
+        is_first, self.broken = not self.broken, True
         if failed is not None and self._watch is not None and self._watch.ended:
             # Frees it.
             self._machine.error_text(failed)
@@ -703,7 +704,7 @@ class Instance(GuestMemory):
         said: list[str] = []
 
         def panic_text() -> str:
-            said.append(self._panic_text())
+            said.append(self._panic_text() if is_first else "")
             return said[0]
 
         problem = self._machine.failure(failed, panic_text)

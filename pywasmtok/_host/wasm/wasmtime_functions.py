@@ -1,7 +1,7 @@
 """The C API of wasmtime: its library, and the functions of it that this package calls.
 
 The library comes with the Python package `wasmtime`. That package is not imported: it declares all
-1,500 functions, which takes a third of a load with a snapshot. The names here are those of the C
+1,500 functions, which takes a third of a load with a snapshot. Most names here are those of the C
 API without `wasm_` or `wasmtime_`; https://docs.wasmtime.dev/c-api/ says what they do.
 
 Addresses are Python integers in this package.
@@ -67,12 +67,13 @@ _library: Final = _opened()
 
 
 def function(name: str, result: Any, *parameters: Any) -> Any:
+    """A C function of wasmtime. A call releases the GIL."""
     return ctypes.CFUNCTYPE(result, *parameters)((name, _library))
 
 
 def _keeping_gil(name: str, result: Any, *parameters: Any) -> Any:
     """A function that is called without releasing the GIL. For work of some nanoseconds: after a
-    release, a thread may wait a millisecond for the GIL."""
+    release, a thread may wait milliseconds for the GIL."""
     return ctypes.PYFUNCTYPE(result, *parameters)((name, _library))
 
 
@@ -114,9 +115,10 @@ store_limiter = function("wasmtime_store_limiter", None, c_void_p, *[c_int64] * 
 context_set_epoch_deadline = _keeping_gil(
     "wasmtime_context_set_epoch_deadline", None, c_void_p, c_uint64
 )
-# Without types of parameters: the arguments have to be converted before.
+# Without types of parameters: `wasmtime_machine.argument` converts each address or size.
 context_set_epoch_deadline_unchecked = _keeping_gil("wasmtime_context_set_epoch_deadline", None)
-# Its parameters: context, data, where to write the number of further ticks, and what to do then.
+# Its parameters: context, data, where to write the number of further ticks, and where to write what
+# happens at the deadline.
 DeadlineCallback = ctypes.CFUNCTYPE(
     c_size_t, c_void_p, c_void_p, ctypes.POINTER(c_uint64), ctypes.POINTER(c_uint8)
 )
@@ -131,7 +133,7 @@ instance_new = function(
 instance_export_get = function(
     "wasmtime_instance_export_get", c_bool, c_void_p, c_void_p, c_char_p, c_size_t, c_void_p
 )
-# Without types of parameters: the arguments have to be converted before.
+# Without types of parameters: `wasmtime_machine.argument` converts each address or size.
 func_call_unchecked = function("wasmtime_func_call_unchecked", c_void_p)
 func_call_unchecked_keeping_gil = _keeping_gil("wasmtime_func_call_unchecked", c_void_p)
 global_get = function("wasmtime_global_get", None, c_void_p, c_void_p, c_void_p)

@@ -33,7 +33,7 @@ from .wasmtime_objects import (
     view,
 )
 
-# Names of the codes of traps, in the order of their numbers.
+# Names of the trap codes 0 to 10.
 _TRAPS: Final = (
     "STACK_OVERFLOW",
     "MEMORY_OUT_OF_BOUNDS",
@@ -85,7 +85,7 @@ def epoch_of(engine: Engine) -> Callable[[], None]:
     return tick
 
 
-# Tests replace these.
+# `tests/host/hogs.py` replaces the first one.
 _call_unchecked: Final = wasmtime.func_call_unchecked
 _call_keeping_gil: Final = wasmtime.func_call_unchecked_keeping_gil
 
@@ -137,8 +137,6 @@ class WasmtimeMachine:
         """`what` the module is, for errors. `has_epochs`: whether its code looks at the epoch."""
         with fork.creation():
             self._store = store = Store(engine)
-            if memory_cap is not None:
-                store.limit_memory(memory_cap)
             # Before instantiating: a module may have a start function.
             if has_epochs:
                 wasmtime.context_set_epoch_deadline(store.context, NEVER)
@@ -154,6 +152,10 @@ class WasmtimeMachine:
                     feature=NO_ROOM,
                     hint="Each reserves 4 GiB of address space (not of memory): see ulimit -v",
                 ) from None
+            # After instantiating: a cap below the memory that a module begins with is then an error
+            # of the first call that needs more, which says so.
+            if memory_cap is not None:
+                store.limit_memory(memory_cap)
         self.trap_cell = address_in(self.trap)
         self.memory: MemoryOfGuest = (
             shared if shared is not None else OwnMemory(store, self._export("memory", _MEMORY))
@@ -179,7 +181,7 @@ class WasmtimeMachine:
 
     @staticmethod
     def error_text(failed: int) -> str:
-        """The text of an error, which is freed."""
+        """The text of the error. The error itself is freed."""
         return error_text(failed)
 
     def take_trap(self) -> str:
@@ -255,7 +257,7 @@ class OwnMemory:
         self._store = store
         self._context = store.context
         self._memory = memory.pointer
-        store.holds(self._memory)
+        store.remember_memory(self._memory)
 
     def base(self) -> int:
         return int(wasmtime.memory_data(self._context, self._memory) or 0)

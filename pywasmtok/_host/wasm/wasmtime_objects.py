@@ -30,7 +30,7 @@ class WasmtimeError(HostError):
 
 
 def error_text(error: int) -> str:
-    """The text of an error, which is freed."""
+    """The text of the error. The error itself is freed."""
     text = wasmtime.Bytes()
     wasmtime.error_message(error, byref(text))
     wasmtime.error_delete(error)
@@ -44,7 +44,7 @@ def require(error: int | None) -> None:
 
 
 def output_of(function: Callable[..., int | None], *arguments: Any) -> int:
-    """Calls a function whose last parameter is where it writes an address; the address."""
+    """Calls a function that writes an address to its last parameter. This address is returned."""
     output = c_void_p()
     require(function(*arguments, byref(output)))
     return output.value or 0
@@ -121,9 +121,9 @@ class Store(Owned):
     """One instance and what belongs to it.
 
     Deleting a store unmaps its guest's memory at once. As long as that takes, no other thread of
-    the process can map anything. So a large memory is given back before, in pieces. The store does
-    this, and not the object of the memory: the collector may finalize the two in any order, and
-    without the store the memory's address is invalid.
+    the process can map anything. So the pages of a large memory are first given back to the system,
+    in pieces. The store does this, and not the object of the memory: the collector may finalize the
+    two in any order, and without the store the memory's address is invalid.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -135,8 +135,8 @@ class Store(Owned):
         as_usual = -1
         wasmtime.store_limiter(self.address, size, *[as_usual] * 4)
 
-    def holds(self, memory: Any) -> None:
-        """`memory`: a pointer to the `wasmtime_memory_t` of the instance."""
+    def remember_memory(self, memory: Any) -> None:
+        """`memory`: a pointer to the `wasmtime_memory_t` whose pages are given back at the end."""
         self._memory = memory
 
     def _delete(self, address: int) -> None:
