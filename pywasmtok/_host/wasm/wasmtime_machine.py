@@ -10,7 +10,7 @@ import ctypes
 from array import array
 from collections.abc import Callable
 from ctypes import byref
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -208,7 +208,7 @@ class WasmtimeMachine:
     def ask_at_deadlines(self, watch: Watch) -> None:
         number = next(_numbers)
         _watches[number] = watch
-        wasmtime.store_epoch_deadline_callback(self._store.address, _ask_in_c, number, None)
+        wasmtime.store_epoch_deadline_callback(self._store.address, _ask_in_c(), number, None)
 
     def number(self, name: str) -> int:
         value = _KindAndValue()
@@ -245,7 +245,11 @@ def _ask(_context: Any, number: int | None, ticks_more: Any, _kind: Any) -> int:
     return wasmtime.error_new(b"ended on request") or 0
 
 
-_ask_in_c: Final = wasmtime.DeadlineCallback(_ask)
+@cache
+def _ask_in_c() -> Any:
+    """Made when it is first needed: a callback takes memory that code runs from, which some systems
+    refuse."""
+    return wasmtime.DeadlineCallback(_ask)
 
 
 class OwnMemory:
