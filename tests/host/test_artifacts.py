@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import random
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,12 @@ def test_what_is_compiled_already_is_not_read_again(
     monkeypatch.setattr(abi, "ABI_VERSION", 2)
     with pytest.raises(errors.ArtifactError, match="SHA-256 differs"):
         host.load_tokenizer(b"x")
+
+
+def test_the_lock_file_is_read_as_by_a_reader_of_toml() -> None:
+    lock = tomllib.loads((artifacts.DIRECTORY / artifacts.LOCK_NAME).read_text(encoding="utf-8"))
+    assert artifacts.locked() == {name: build["sha256"] for name, build in lock["builds"].items()}
+    assert artifacts.read_template().sha256 == lock["template"]["sha256"]
 
 
 def test_missing_files_are_refused(directory: Path) -> None:
