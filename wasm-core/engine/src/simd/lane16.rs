@@ -65,6 +65,14 @@ mod simd {
             Self(v128_and(self.0, v128_and(halves, swapped)))
         }
 
+        /// Makes the highest byte of the last lane zero by a store of one byte, without a load.
+        #[inline(always)]
+        pub fn clear_highest_byte(&mut self) {
+            // SAFETY: these are the sixteen bytes of `self`, and any bytes are a value of it.
+            let bytes: &mut [u8; 16] = unsafe { &mut *core::ptr::from_mut(self).cast() };
+            bytes[15] = 0;
+        }
+
         #[inline(always)]
         pub fn last_lane(self) -> u32 {
             u32x4_extract_lane::<3>(self.0)
@@ -161,6 +169,14 @@ mod words {
         pub fn if_equal(self, left: Self, right: Self) -> Self {
             let mask = u64::from(left.0 == right.0 && left.1 == right.1).wrapping_neg();
             Self(self.0 & mask, self.1 & mask)
+        }
+
+        /// Makes the highest byte of the last lane zero by a store of one byte, without a load.
+        #[inline(always)]
+        pub fn clear_highest_byte(&mut self) {
+            // SAFETY: these are the sixteen bytes of `self`, and any bytes are a value of it.
+            let bytes: &mut [u8; 16] = unsafe { &mut *core::ptr::from_mut(self).cast() };
+            bytes[if cfg!(target_endian = "little") { 15 } else { 8 }] = 0;
         }
 
         #[inline(always)]

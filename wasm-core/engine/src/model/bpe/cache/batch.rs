@@ -1,9 +1,15 @@
 //! Pieces that wait to be looked up together.
 //!
 //! Looking up one piece is a load from a large table, which mostly comes from a far cache, and
-//! nothing in WebAssembly fetches ahead. So pieces are queued first, with what they are looked up
-//! by. Then a loop touches all their places: it is so short that a processor has many of its loads
-//! on their way at the same time. Only then is anything compared.
+//! WebAssembly has no prefetch instruction. So pieces are queued first, with what they are looked up
+//! by. Then a loop touches the lines of all of them: it is so short that a processor has many lines on
+//! their way at the same time. Only then is anything compared.
+//!
+//! A line is touched by a store of a byte that has this value already. A load would do, too, but a
+//! processor finishes instructions in their order, so those behind a load wait for it; it finishes a
+//! store before the line is there. Loads are used in two cases: for the first pieces of an instance,
+//! since the first store to a page makes a copy of the page; and for small batches, which would be
+//! compared before the stores are done.
 
 use super::key::{Key, MAX_KEY, REACH};
 use super::pieces::{slot, PieceCache, Table, SHORT_IDS};
@@ -15,6 +21,10 @@ use crate::split::scan::WINDOW;
 pub const SIZE: usize = 2048;
 const MASK: usize = SIZE - 1;
 const UNROLLED: usize = 8;
+/// This number of pieces of an instance are touched by loads before stores are used.
+const FIRST_PIECES: usize = 1 << 13;
+/// A batch of fewer pieces is touched by loads.
+const ENOUGH_FOR_STORES: usize = 256;
 /// Room for ids: at least [`SHORT_IDS`] for each piece; what is left is for records. A power of two.
 const IDS: usize = 4 * SIZE;
 const _: () = assert!(IDS > SHORT_IDS * SIZE && IDS.is_power_of_two());
@@ -42,6 +52,8 @@ pub struct Batch {
     /// Where the others are.
     misses: [Miss; SIZE],
     missed: usize,
+    /// How many pieces were touched by loads since the instance began.
+    touched_by_loads: usize,
     /// Never read; without it the touching would be optimised away.
     touched: Wide,
 }
@@ -57,6 +69,7 @@ impl Default for Batch {
             filled: 0,
             misses: [Miss::default(); SIZE],
             missed: 0,
+            touched_by_loads: 0,
             touched: Wide::default(),
         }
     }
@@ -166,8 +179,13 @@ impl Batch {
     pub fn look_up(&mut self, cache: &mut PieceCache, text: &[u8]) {
         (self.filled, self.missed) = (0, 0);
         match cache.parts() {
-            Some((table, records)) => {
-                self.touch(&table);
+            Some((mut table, records)) => {
+                if self.touched_by_loads >= FIRST_PIECES && self.count() >= ENOUGH_FOR_STORES {
+                    self.touch_by_stores(&mut table);
+                } else {
+                    self.touched_by_loads = self.touched_by_loads.saturating_add(self.count());
+                    self.touch_by_loads(&table);
+                }
                 self.compare(table, records, text);
             }
             None => {
@@ -177,13 +195,28 @@ impl Batch {
         }
     }
 
+    /// The places of all pieces, eight together. Some of the last eight may be of an earlier batch: touching
+    /// them does no harm.
+    #[inline(always)]
+    fn eights(&self) -> impl Iterator<Item = &[u64]> {
+        self.places.chunks_exact(UNROLLED).take(self.count().div_ceil(UNROLLED))
+    }
+
     #[inline(never)]
-    fn touch(&mut self, table: &Table<'_>) {
-        let mut touched = Wide::default();
-        // The last round may touch places of earlier pieces.
-        for places in self.places.chunks_exact(UNROLLED).take(self.count().div_ceil(UNROLLED)) {
+    fn touch_by_stores(&self, table: &mut Table<'_>) {
+        for places in self.eights() {
             for &place in places {
-                touched = touched.xor(table.touch(slot_of(place)));
+                table.touch_by_store(slot_of(place));
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn touch_by_loads(&mut self, table: &Table<'_>) {
+        let mut touched = Wide::default();
+        for places in self.eights() {
+            for &place in places {
+                touched = touched.xor(table.touch_by_load(slot_of(place)));
             }
         }
         self.touched = touched;
@@ -374,6 +407,7 @@ mod tests {
             counts.into_iter().zip([5000, 500, 500, 50]).all(|(n, least)| n > least),
             "{counts:?}"
         );
+        assert!(batch.touched_by_loads >= FIRST_PIECES);
         batch.clear();
         batch.push(Key::new(b"a", 0, 1), 0, 1);
         batch.look_up(&mut PieceCache::none(), b"a");

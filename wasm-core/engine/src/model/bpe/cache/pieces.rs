@@ -19,8 +19,9 @@ pub const SHORT_IDS: usize = 3;
 #[repr(C)]
 struct Entry {
     key: Key,
-    /// Up to three ids, and in the last lane how many there are. Zero there: the place of a record, as
-    /// [`Records::insert`] answered it.
+    /// Up to three ids, and in the last lane how many there are. If that is zero, the other lanes have
+    /// the place of a record, as [`Records::insert`] answered it. So the highest byte of the last lane is
+    /// always zero.
     answer: Wide,
 }
 
@@ -66,9 +67,17 @@ impl Table<'_> {
         answer
     }
 
-    /// Some bits of an entry: reading them brings it into a near cache.
+    /// Brings the line of a slot into a near cache. It writes zero over a byte that is zero already: the
+    /// highest one of the last lane of an answer. The byte is in the other entry of the line, because the
+    /// entry at home is loaded next, and a load of bytes that a store has not yet written waits for it.
     #[inline(always)]
-    pub fn touch(&self, slot: u32) -> Wide {
+    pub fn touch_by_store(&mut self, slot: u32) {
+        self.0[(slot ^ 1) as usize & (SLOTS - 1)].answer.clear_highest_byte();
+    }
+
+    /// Some bits of an entry: reading them brings its line into a near cache.
+    #[inline(always)]
+    pub fn touch_by_load(&self, slot: u32) -> Wide {
         self.entry(slot).key.bits()
     }
 
