@@ -27,7 +27,7 @@ const BLOCK: usize = 64;
 const CHARS: usize = 1024;
 const MASK: usize = CHARS - 1;
 
-const SLOTS: usize = 1 << 13;
+const SLOTS: usize = 1 << 14;
 
 /// What segments are merged with.
 #[derive(Clone, Copy)]
