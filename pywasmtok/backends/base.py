@@ -224,6 +224,10 @@ class Backend(ABC):
         """Around several calls that are one for the caller: they have one deadline."""
         return nullcontext()
 
+    def encoded(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
+        """What `encode` answers for a text, within the bounds of a call of `encode`."""
+        return encode()
+
 
 class Complete(Backend):
     """A backend with all that a `Tokenizer` needs: two backends together, or a server."""

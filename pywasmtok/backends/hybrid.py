@@ -218,6 +218,8 @@ class Hybrid(Complete):
 
     def close(self) -> None:
         if self._streaming is not None:
+            # Streams would go on with the steps that are remembered.
+            self._streaming.forget()
             self._streaming.close()
         for backend in (self.encoder, self._decoder, self._fallback):
             if isinstance(backend, Backend):

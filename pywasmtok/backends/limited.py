@@ -135,6 +135,13 @@ class Limited:
         seconds = self._limits.deadline
         return nullcontext() if seconds is None else within(seconds)
 
+    def encoded(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
+        self.check_text((text, None))
+        with self.as_one():
+            found = encode()
+        self.check_answer(len(found))
+        return found
+
     def listed(self, items: Iterable[Any]) -> list[Any]:
         """The items as a list; one that has no end is not read to it."""
         most = self._limits.max_batch_items

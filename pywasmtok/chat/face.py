@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,6 +55,8 @@ class Asked(NamedTuple):
 
 
 def _require_dicts(documents: Sequence[Any]) -> None:
+    if not isinstance(documents, Iterable):
+        raise InvalidArgument(f"documents is a list, not {type(documents).__name__}")
     for place, document in enumerate(documents):
         if not isinstance(document, dict):
             raise InvalidArgument(
@@ -95,10 +97,10 @@ class Chat:
         return self.template.render(self.request(messages, generation=generation))
 
 
-def chat_text(templates: ChatTemplates, conversation: Any, asked: Asked) -> Any:
+def chat_text(tok: Tokenizer, conversation: Any, asked: Asked) -> Any:
     """Without ids: the text, or the texts of a batch."""
-    conversations, batched = as_conversations(conversation)
-    chat = Chat(templates, asked)
+    conversations, batched = as_conversations(conversation, tok.listed)
+    chat = Chat(tok.chat_templates, asked)
     if batched:
         return [chat.render(messages).text for messages in conversations]
     # Each call in between would be a fiftieth of a short render.
@@ -132,7 +134,7 @@ def apply_chat_template(
             "sanitize_control_tokens=True needs tokenize=True, and knows no assistant mask"
         )
     templates = tok.chat_templates
-    conversations, batched = as_conversations(conversation)
+    conversations, batched = as_conversations(conversation, tok.listed)
     settings = templates.settings
     pad = None if settings.pad_token is None else tok.token_to_id(settings.pad_token)
     shape = Shape.of(
@@ -167,7 +169,9 @@ def apply_chat_template(
     return answer if return_dict else answer["input_ids"]
 
 
-def as_conversations(conversation: Any) -> tuple[list[Sequence[Any]], bool]:
+def as_conversations(
+    conversation: Any, listed: Callable[[list[Any]], list[Any]] = list
+) -> tuple[list[Sequence[Any]], bool]:
     """Each conversation, and whether there are several: a list of lists is a batch, and so is one
     of objects that have `.messages`."""
     if type(conversation) is list and conversation and type(conversation[0]) is dict:
@@ -176,11 +180,13 @@ def as_conversations(conversation: Any) -> tuple[list[Sequence[Any]], bool]:
         raise InvalidArgument(f"a conversation is a list, not {type(conversation).__name__}")
     if hasattr(conversation, "messages"):
         return [conversation.messages], False
+    if not isinstance(conversation, Iterable):
+        raise InvalidArgument(f"a conversation is a list, not {type(conversation).__name__}")
     items = list(conversation)
     if not items:
         raise InvalidArgument("an empty conversation: there is nothing to render")
     if isinstance(items[0], list | tuple) or hasattr(items[0], "messages"):
-        return [getattr(item, "messages", item) for item in items], True
+        return [getattr(item, "messages", item) for item in listed(items)], True
     return [items], False
 
 

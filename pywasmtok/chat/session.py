@@ -58,6 +58,7 @@ class ChatSession:
                 raise InvalidArgument(f"{name} is said with each encode()")
         self.messages: list[Any] = list(messages)
         self._asked = Asked(**asked, arguments=arguments)
+        self._owner = tok
         self._templates = tok.chat_templates
         self._tok = self._templates.encoder
         self._backend, self._reason = _with_cuts(self._tok)
@@ -77,6 +78,9 @@ class ChatSession:
         self, *, add_generation_prompt: bool = False, continue_final_message: bool | str = False
     ) -> str:
         """The text of the conversation as it is now."""
+        return self._owner.bounded(self._render, add_generation_prompt, continue_final_message)
+
+    def _render(self, add_generation_prompt: bool, continue_final_message: bool | str) -> str:
         if not self.messages:
             raise InvalidArgument("an empty conversation: there is nothing to render")
         key = add_generation_prompt, continue_final_message
@@ -93,11 +97,11 @@ class ChatSession:
         self, *, add_generation_prompt: bool = False, continue_final_message: bool | str = False
     ) -> Encoding:
         """The ids of the conversation as it is now: those of `apply_chat_template`."""
-        text = self.render(
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-        )
-        encoding = self._encode(text)
+        return self._owner.bounded(self._ids, add_generation_prompt, continue_final_message)
+
+    def _ids(self, add_generation_prompt: bool, continue_final_message: bool | str) -> Encoding:
+        text = self._render(add_generation_prompt, continue_final_message)
+        encoding = self._tok.encoded(text, lambda: self._encode(text))
         self._calls += 1
         self._chars += len(text)
         return encoding

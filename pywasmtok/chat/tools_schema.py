@@ -34,7 +34,11 @@ _MEDIA = {("PIL.Image", "Image"): "image", ("torch", "Tensor"): "audio"}
 
 def tools_as_dicts(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
     """Dicts as they are, functions and methods as their schemas."""
-    return None if tools is None else [_tool(place, tool) for place, tool in enumerate(tools)]
+    if tools is None:
+        return None
+    if not isinstance(tools, Iterable):
+        raise InvalidArgument(f"tools is a list, not {type(tools).__name__}")
+    return [_tool(place, tool) for place, tool in enumerate(tools)]
 
 
 def _tool(place: int, tool: object) -> dict[str, Any]:

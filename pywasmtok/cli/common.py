@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from ..errors import InvalidArgument, InvalidText, LoadError, SourceNotFound
 from ..loading.choice import DECODERS, ENCODERS
@@ -59,8 +59,12 @@ def _take_stdin() -> BinaryIO:
         raise InvalidArgument(
             "standard input is asked for twice", hint="Name a file in one of the places"
         )
+    # The type says that there is one; it was closed if not.
+    stream: TextIO | None = sys.stdin
+    if stream is None:
+        raise InvalidArgument("standard input is closed", hint="Name a file, or give the text")
     _Stdin.taken = True
-    return sys.stdin.buffer
+    return stream.buffer
 
 
 def source_file(given: str) -> str:
@@ -119,7 +123,7 @@ def source_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=True,
         default=False,
-        choices=(True, "tokens"),
+        choices=("tokens",),
         help="add what transformers adds; `tokens`: added tokens alone",
     )
     group.add_argument("--model-map", metavar="FILE", help="names of models, as TOML")

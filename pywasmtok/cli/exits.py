@@ -75,7 +75,7 @@ def report(error: TokenizerError, as_json: bool) -> Exit:
     if as_json:
         print(json.dumps({"error": _fields(error, code)}, ensure_ascii=False), file=sys.stderr)
     elif isinstance(error, Usage):
-        print(f"{error.usage}pywasmtok: {error.kind}: {error}", file=sys.stderr)
+        print(f"{error.usage}pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
     else:
         print(f"pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
     return code

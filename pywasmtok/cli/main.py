@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, TokenizerError
@@ -48,6 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; `Exit` has the codes. As a program, Ctrl-C ends it by the signal itself:
     loops of a shell then end, too, and the shell reports 130."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # It was closed when the program began: what is written goes nowhere.
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

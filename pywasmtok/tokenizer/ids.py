@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from array import array
 from collections.abc import Container, Iterable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument, InvalidToken, TokenizerError
@@ -105,7 +106,11 @@ def as_list(ids: Ids) -> list[int]:
         )
     # Arrays, tensors and memoryviews make a list of themselves faster than a loop.
     tolist = getattr(ids, "tolist", None)
-    values: Any = list(ids) if tolist is None else tolist()
+    try:
+        values: Any = list(ids) if tolist is None else tolist()
+    except NotImplementedError as error:
+        # A memoryview whose items Python does not know.
+        raise InvalidArgument(f"these are no ids: {error}") from None
     if not isinstance(values, list):
         raise InvalidArgument("ids must be a sequence, not a single number")
     return values
@@ -135,9 +140,11 @@ def require_known(values: Sequence[int], known: Container[int]) -> None:
 def what_is_wrong(values: Sequence[Any], error: Exception) -> TokenizerError:
     """The typed error for a list that a backend would not take as ids."""
     for place, value in enumerate(values):
-        # numpy's integers are no `int`, but they have an index.
-        if not hasattr(value, "__index__"):
+        try:
+            # numpy's integers are no `int`, but they have an index; its arrays have none.
+            number = index(value)
+        except TypeError:
             return InvalidArgument(f"ids[{place}] is no integer: {value!r:.40}")
-        if not 0 <= value.__index__() <= MAX_ID:
+        if not 0 <= number <= MAX_ID:
             return InvalidToken(f"ids[{place}] = {value} is outside 0..{MAX_ID}")
     return InvalidArgument(f"these are no ids: {error}")

@@ -166,6 +166,8 @@ class Limits:
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             known = [value for value in (mine, theirs) if value is not None]
             smaller[field.name] = min(known, default=None)
+        if smaller["max_file_bytes"] is not None:
+            smaller["max_file_bytes"] = smaller["file_bytes"]
         return Limits(**smaller)
 
     @property

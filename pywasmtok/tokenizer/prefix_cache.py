@@ -120,14 +120,18 @@ class PrefixCache:
             return tok.encode(text)
         special_is_text = special == "none"
         scope = (served.identity, special_is_text)
-        try:
-            ids = self._ids(backend, scope, tenant, text, special_is_text)
-        except TokenizerError:
-            # The plain way has the right error for this text, or a fallback.
-            return tok.encode(text, add_special_tokens=add_special_tokens, special=special)
-        if add_special_tokens:
-            ids = b"".join((served.prefix, ids, served.suffix))
-        return Encoding(ids, backend, text, None, add_special_tokens, special_is_text)
+
+        def encode() -> Encoding:
+            try:
+                ids = self._ids(backend, scope, tenant, text, special_is_text)
+            except TokenizerError:
+                # The plain way has the right error for this text, or a fallback.
+                return tok.encode(text, add_special_tokens=add_special_tokens, special=special)
+            if add_special_tokens:
+                ids = b"".join((served.prefix, ids, served.suffix))
+            return Encoding(ids, backend, text, None, add_special_tokens, special_is_text)
+
+        return tok.encoded(text, encode)
 
     def reason(self, tok: Tokenizer) -> str | None:
         """Why nothing is cached for this tokenizer. None: it is served."""
@@ -155,7 +159,10 @@ class PrefixCache:
                     self._bytes -= gone.bytes
 
     def _look_at(self, tok: Tokenizer) -> _Served:
-        served = self._served.get(tok)
+        try:
+            served = self._served.get(tok)
+        except TypeError:
+            raise InvalidArgument(f"a Tokenizer is needed, not {type(tok).__name__}") from None
         if served is None:
             served = self._served[tok] = _serve(tok)
         return served

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
@@ -584,6 +584,8 @@ class Tokenizer(ChatMethods):
         self._elsewhere = self._elsewhere and self._backend
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
+        for limited in list(self._views.values()):
+            limited.close()
         if not self._shared:
             self._hybrid.close()
 
@@ -601,7 +603,13 @@ class Tokenizer(ChatMethods):
         if self.limits is not None:
             wanted = self.limits.tightened(wanted)
         view = self._views.get(wanted)
-        if view is None or view.closed:
+        if (
+            view is None
+            or view.closed
+            # Set since then, here or there.
+            or view._recipe.chat_template is not self._recipe.chat_template
+            or view.chat_sandbox is not self.chat_sandbox
+        ):
             view = self.view(wanted)
             if len(self._views) < _MOST_VIEWS:
                 self._views[wanted] = view
@@ -634,6 +642,10 @@ class Tokenizer(ChatMethods):
     def as_one(self) -> AbstractContextManager[None]:
         """Around several calls that are one for the caller: they have one deadline."""
         return self._backend.as_one()
+
+    def encoded(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
+        """What `encode` answers for a text, within the bounds of this tokenizer."""
+        return self._backend.encoded(text, encode)
 
     def __enter__(self) -> Self:
         return self

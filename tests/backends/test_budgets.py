@@ -182,6 +182,62 @@ def test_a_view_allows_no_more_than_what_it_is_a_view_of() -> None:
     assert tok.limited(max_text_bytes=100, max_tokens=5).encode("abc")
 
 
+def test_a_view_has_the_template_of_its_tokenizer() -> None:
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    chat = [{"role": "user", "content": "x"}]
+
+    def texts() -> list[str]:
+        views = (tok, tok.limited(max_tokens=100), tok.limited(max_tokens=101))
+        return [one.apply_chat_template(chat, tokenize=False) for one in views]
+
+    tok.set_chat_template("OLD")
+    assert texts() == ["OLD"] * 3
+    tok.set_chat_template("NEW")
+    assert texts() == ["NEW"] * 3
+    # What is set of a view is its own.
+    tok.limited(max_tokens=100).set_chat_template("OTHER")
+    assert texts() == ["NEW"] * 3
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error"),
+    [
+        ({"max_text_bytes": 100}, pywasmtok.InputTooLarge),
+        ({"max_tokens": 10}, pywasmtok.QuotaExceeded),
+        ({"max_template_output": 100}, pywasmtok.QuotaExceeded),
+        ({"deadline": 1e-9}, pywasmtok.DeadlineExceeded),
+    ],
+)
+def test_what_remembers_beginnings_keeps_the_bounds(bounds: Any, error: Any) -> None:
+    text = "hello world " * 1000
+    chat = [{"role": "user", "content": text}]
+    with pywasmtok.create_tokenizer("builtin:demo") as tok:
+        tok.set_chat_template("{{ messages[0].content }}")
+        cache = pywasmtok.PrefixCache(1 << 20)
+        assert cache.encode(tok, text).ids == tok.chat_session(messages=chat).encode().ids
+        view = tok.limited(**bounds)
+        with pytest.raises(error):
+            view.chat_session(messages=chat).encode()
+        if "max_template_output" not in bounds:
+            with pytest.raises(error):
+                cache.encode(view, text)
+
+
+def test_texts_of_conversations_are_items_of_a_batch() -> None:
+    chat = [{"role": "user", "content": "x"}]
+    with pywasmtok.create_tokenizer("builtin:demo") as tok:
+        tok.set_chat_template("x")
+        view = tok.limited(max_batch_items=2)
+        assert view.apply_chat_template([chat] * 2, tokenize=False) == ["x"] * 2
+        with pytest.raises(pywasmtok.InputTooLarge):
+            view.apply_chat_template([chat] * 3, tokenize=False)
+
+
+def test_the_smaller_bound_of_a_file_under_either_name() -> None:
+    one, other = pywasmtok.Limits(max_file_bytes=1000), pywasmtok.Limits(file_bytes=10)
+    assert one.tightened(other).file_bytes == other.tightened(one).file_bytes == 10
+
+
 def test_a_view_ends_with_its_tokenizer() -> None:
     plain = make()
     view = plain.limited(deadline=1, memory=256 << 20)

@@ -82,7 +82,7 @@ def test_both_ways_say_the_same(
     tok.apply_chat_template(USER, tokenize=False)
     tok.apply_chat_template(USER, tools=[], tokenize=False)
     asked = face.Asked(tools=tools, add_generation_prompt=prompt, arguments=dict(arguments))
-    slowly = said(lambda: face.chat_text(tok.chat_templates, chat, asked))
+    slowly = said(lambda: face.chat_text(tok, chat, asked))
     quickly = said(
         lambda: tok.apply_chat_template(
             chat, tools=tools, add_generation_prompt=prompt, tokenize=False, **arguments

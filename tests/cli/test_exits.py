@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -50,6 +51,12 @@ BAD = {
     "tokenizers verify": ["--store", "none"],
     "bench": ["--show", "none.json"],
     "conformance": ["--suite", "none"],
+}
+# Programs of a scheduler may begin with closed streams.
+CLOSED = {
+    "stdin": ["encode", "--json"],
+    "stdout": ["encode", "x"],
+    "stderr": ["encode", "-f", "none"],
 }
 READ_NOTHING = {"completion", "doctor"}
 NEEDS = {
@@ -246,3 +253,22 @@ def test_standard_input_is_read_wherever_a_file_is(
     assert "standard input is asked for twice" in capsys.readouterr().err
     assert run(monkeypatch, ["inspect", "-"], b"junk") == Exit.WRONG
     assert capsys.readouterr().err.startswith("pywasmtok: unknown_format: standard input: ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX closes them")
+@pytest.mark.parametrize("stream", CLOSED)
+def test_a_stream_that_is_closed(stream: str, tmp_path: Path) -> None:
+    sign = {"stdin": "<&-", "stdout": ">&-", "stderr": "2>&-"}[stream]
+    command = shlex.join([sys.executable, "-m", "pywasmtok", *CLOSED[stream]])
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {sign}"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=tmp_path,
+    )
+    if stream == "stdin":
+        assert json.loads(done.stderr)["error"]["message"] == "standard input is closed"
+    else:
+        assert not done.stderr
+    assert done.returncode == (Exit.DONE if stream == "stdout" else Exit.WRONG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import os
 import pickle
 import random
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import charsmap
 import pytest
 import random_files
 import small
@@ -309,6 +311,25 @@ def test_what_the_core_refuses_is_done_by_the_reference() -> None:
     assert twins.ours.core is None
     twins.both(lambda tok: tok.encode_batch(["AB c", "b"]))
     twins.both(lambda tok: tok.decode([1, 2]))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "_"}},
+        {"decoder": {"type": "Replace", "pattern": {"Regex": "a+"}, "content": "b"}},
+        {"normalizer": charsmap.normalizer({"a": "b"})},
+    ],
+    ids=lambda parts: json.dumps(parts)[:40],
+)
+def test_parts_that_the_library_cannot_copy(parts: dict[str, Any]) -> None:
+    twins = Twins.of(small.file(**parts))
+    twins.both(lambda tok: tok.encode("a b").ids)
+    twins.both(lambda tok: repr((tok.normalizer, tok.decoder)))
+    for name in parts:
+        # What is read is a copy: changes inside of it do not count.
+        assert getattr(twins.ours, name) is not getattr(twins.ours, name)
+    twins.both(lambda tok: tok.encode("a b").ids)
 
 
 def test_training_names_the_library(twins: Twins) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,11 @@ class Many:
         self.again()
 
     def _opened(self) -> Connection:
-        return self._stack.enter_context(Connection(self.port))
+        connection = self._stack.enter_context(Connection(self.port))
+        # The answer shows that a worker has accepted it.
+        assert connection.send(b"GET /ready HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert connection.answer()[0] == 200
+        return connection
 
     def answering(self) -> int:
         return int(self._workers()["answering"])
@@ -90,8 +94,18 @@ class Many:
 
     def again(self) -> None:
         """New connections: those of a worker end with it."""
+        before = {pid: _sockets(pid) for pid in workers_of(self.pid)}
         self._one = self._opened()
         self._all = [self._opened() for _ in range(12)]
+
+        def all_have_one() -> bool:
+            if all(_sockets(pid) > count for pid, count in before.items()):
+                return True
+            # A worker without time accepts nothing, and another one takes all.
+            self._all.append(self._opened())
+            return False
+
+        until(all_have_one)
 
     def change(self, method: str, path: str, body: Any = b"", key: str | None = None) -> Any:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -121,6 +135,14 @@ class Many:
 
     def new_key(self) -> str:
         return str(self.change("POST", f"{TENANT}/keys", {})["key"])
+
+
+def _sockets(pid: int) -> int:
+    found = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found += os.readlink(descriptor).startswith("socket:")
+    return found
 
 
 @contextmanager

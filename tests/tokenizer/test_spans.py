@@ -7,7 +7,7 @@ import random
 import pytest
 import small
 import streams
-from assets import Asset, needs_assets, open_huggingface, open_tokenizer
+from assets import ROOT, Asset, needs_assets, open_huggingface, open_tokenizer
 from streams import bytes_of, ids_of
 
 import pywasmtok
@@ -88,6 +88,15 @@ def test_real_files(family: str) -> None:
                 if span.text:
                     offset = len("".join(one.text for one in spans[:place]))
                     assert span.text_offset in (offset, offset - 1)
+
+
+@needs_assets
+@pytest.mark.parametrize("name", ["llama-spm", "phi-3"])
+def test_a_token_that_is_left_out_may_stand_at_the_beginning(name: str) -> None:
+    tok = pywasmtok.create_tokenizer(ROOT / "gguf-llamacpp" / f"ggml-vocab-{name}.gguf")
+    ids = tok.encode("Hello world").ids
+    assert [span.text for span in tok.token_spans(ids)] == ["", " Hello", " world"]
+    assert [span.text for span in tok.token_spans(ids[1:])] == ["Hello", " world"]
 
 
 def test_words_have_their_spaces() -> None:

@@ -375,6 +375,40 @@ def test_a_stop_survives_a_rollback(byte_level: pywasmtok.Tokenizer) -> None:
     assert decoder.matched.string == "X"
 
 
+def test_a_mark_that_is_none_changes_nothing(byte_level: pywasmtok.Tokenizer) -> None:
+    decoder = stop(byte_level, "X")
+    decoder.process_token(ord("X"))
+    for bad in (b"x" * 40, b"", None):
+        with pytest.raises(pywasmtok.InvalidArgument):
+            decoder.rollback(bad)  # type: ignore[arg-type]
+        assert decoder.is_stopped
+
+
+def test_a_state_behind_a_stop_is_what_reset_goes_back_to(byte_level: pywasmtok.Tokenizer) -> None:
+    config = StopSequenceConfig(stop_sequences=("X",))
+    decoder = byte_level.stop_decoder(config)
+    decoder.process_token(ord("X"))
+    later = StopSequenceDecoder.from_state(byte_level, config, decoder.state())
+    assert later.is_stopped
+    for one in (later, later.copy()):
+        one.reset()
+        assert one.is_stopped
+        assert one.matched == decoder.matched
+    decoder.reset()
+    assert not decoder.is_stopped
+
+
+def test_what_is_no_configuration_is_refused(byte_level: pywasmtok.Tokenizer) -> None:
+    with pytest.raises(pywasmtok.InvalidArgument, match="StopSequenceConfig"):
+        byte_level.stop_decoder("X")  # type: ignore[arg-type]
+    for ends in (2, b"1", [None]):
+        with pytest.raises(pywasmtok.InvalidArgument):
+            byte_level.stop_decoder(
+                StopSequenceConfig(),
+                eos_token_ids=ends,  # type: ignore[arg-type]
+            )
+
+
 def test_the_builder(byte_level: pywasmtok.Tokenizer) -> None:
     end = ids_of(byte_level, "</s>")[0]
     decoder = (
@@ -401,6 +435,8 @@ def test_the_builder(byte_level: pywasmtok.Tokenizer) -> None:
         {"stop_sequences": ("\ud800",)},
         {"stop_tokens": (-1,)},
         {"stop_tokens": 5},
+        {"stop_tokens": None},
+        {"stop_sequences": 5},
         {"visible_stop_tokens": ("x",)},
         {"min_tokens": -1},
     ],

@@ -261,6 +261,36 @@ def test_a_mark_that_lies_ahead_is_refused(llama: pywasmtok.Tokenizer) -> None:
     stream.step(ids_of(llama, "x")[0])
     with pytest.raises(InvalidArgument, match="behind"):
         early.rollback(stream.checkpoint())
+    # Nothing has changed, not even inside a character.
+    early.step(0xE4)
+    later = early.checkpoint()
+    early.rollback(llama.decode_stream(history=True).checkpoint())
+    with pytest.raises(InvalidArgument, match="behind"):
+        early.rollback(later)
+    assert early.step_batch(ids_of(llama, "x")) + early.flush() == "x"
+    for bad in (None, b"", stream.state()):
+        with pytest.raises(InvalidArgument, match="checkpoint"):
+            early.rollback(bad)  # type: ignore[arg-type]
+
+
+def test_an_iterator_is_read_once(llama: pywasmtok.Tokenizer) -> None:
+    stream = llama.decode_stream(history=True)
+    ids = ids_of(llama, "x", "a")
+    assert stream.step_batch(iter(ids)) == "xa"  # type: ignore[arg-type]
+    assert stream.tokens == ids
+
+
+def test_a_stream_ends_with_its_tokenizer() -> None:
+    tok = streams.open_bytes(streams.llama())
+    x = ids_of(tok, "x")[0]
+    stream, stops = tok.decode_stream(), tok.stop_decoder(pywasmtok.StopSequenceConfig())
+    for step in (stream.step, stops.process_token):
+        step(x)
+        step(x)
+    tok.close()
+    for step in (stream.step, stops.process_token):
+        with pytest.raises(pywasmtok.TokenizerClosed):
+            step(x)
 
 
 def test_history_only_when_asked_for(llama: pywasmtok.Tokenizer) -> None:

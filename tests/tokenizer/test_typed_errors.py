@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import logging
 import pickle
 import sys
+from typing import Any
 
+import numpy
 import pytest
 
 import pywasmtok
@@ -33,6 +36,51 @@ def test_streams_are_not_pickled_but_copied(tok: pywasmtok.Tokenizer) -> None:
 def test_the_size_of_a_prefix_cache(size: object) -> None:
     with pytest.raises(pywasmtok.InvalidArgument, match="count of bytes"):
         pywasmtok.PrefixCache(size)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [numpy.array([1, 2])],
+        memoryview((ctypes.c_uint32 * 2)(1, 2)),
+        [1.5],
+    ],
+    ids=["an array inside", "another memory", "a float"],
+)
+def test_what_are_no_ids(tok: pywasmtok.Tokenizer, ids: Any) -> None:
+    for call in (tok.decode, tok.decode_bytes, tok.decode_stream().step_batch):
+        with pytest.raises(pywasmtok.InvalidArgument, match="ids"):
+            call(ids)
+
+
+@pytest.mark.parametrize("state", [None, "5", 5])
+def test_what_is_no_state(tok: pywasmtok.Tokenizer, state: Any) -> None:
+    config = pywasmtok.StopSequenceConfig()
+    with pytest.raises(pywasmtok.InvalidArgument, match="state"):
+        pywasmtok.DecodeStream.from_state(tok, state)
+    with pytest.raises(pywasmtok.InvalidArgument, match="state"):
+        pywasmtok.StopSequenceDecoder.from_state(tok, config, state)
+
+
+def test_what_is_no_tokenizer() -> None:
+    with pytest.raises(pywasmtok.InvalidArgument, match="Tokenizer"):
+        pywasmtok.PrefixCache(1000).encode(None, "a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("conversation", "more"),
+    [
+        (None, {}),
+        (5, {}),
+        ([{"role": "user", "content": "a"}], {"tools": 5}),
+        ([{"role": "user", "content": "a"}], {"documents": 5}),
+    ],
+)
+def test_what_is_no_conversation(
+    tok: pywasmtok.Tokenizer, conversation: Any, more: dict[str, Any]
+) -> None:
+    with pytest.raises(pywasmtok.InvalidArgument, match="is a list"):
+        tok.apply_chat_template(conversation, chat_template="x", tokenize=False, **more)
 
 
 def test_without_numpy(tok: pywasmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:

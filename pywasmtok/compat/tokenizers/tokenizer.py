@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["Tokenizer"]
 
 
+def _copied(name: str, component: Any) -> Any:
+    try:
+        return deepcopy(component)
+    except TypeError:
+        # Some parts of the library cannot be copied, but all can be written and read.
+        written = tokenizers.Tokenizer(tokenizers.models.BPE())
+        setattr(written, name, component)
+        return getattr(tokenizers.Tokenizer.from_str(written.to_str()), name)
+
+
 def _component(name: str) -> property:
     """A part of the pipeline. What is read is a copy once the core may have read the file, except
     for the model, which is large. Assigning one changes the tokenizer."""
@@ -33,7 +43,7 @@ def _component(name: str) -> property:
         engine = self._engine
         with engine.reference() as reference:
             component = getattr(reference, name)
-        return component if name == "model" or engine.is_open else deepcopy(component)
+        return component if name == "model" or engine.is_open else _copied(name, component)
 
     def assign(self: Tokenizer, component: Any) -> None:
         self._engine, _ = self._engine.change(lambda reference: setattr(reference, name, component))
@@ -374,7 +384,7 @@ class Tokenizer:
 
     def save(self, path: str | os.PathLike[str], pretty: bool = True) -> None:
         with self._engine.reference(self._settings) as reference:
-            reference.save(str(path), pretty)
+            reference.save(os.fspath(path), pretty)
 
     def __deepcopy__(self, memo: object) -> Tokenizer:
         self._engine.data()

@@ -56,16 +56,20 @@ def _bounds(values: list[int], decoded: Callable[[list[int]], bytes]) -> list[in
     one writes depends on itself alone."""
     bounds, first, before = [0], -1, 0
     known: dict[int, int] = {}
+    left_out: list[int] = []
     for token_id in values:
         if first < 0:
-            size = len(decoded([token_id]))
-            # What is left out wrote nothing, and leaves its place to the next; a space that is
-            # stripped has taken it. Two of one kind tell them apart.
-            if size or decoded([token_id, token_id]):
+            size = len(decoded([*left_out, token_id]))
+            # What is left out wrote nothing; a space that is stripped writes nothing the first
+            # time. Two of one kind tell them apart. In some files what is left out stands at the
+            # beginning, in others the next one does.
+            if size or decoded([*left_out, token_id, token_id]):
                 first, before = token_id, size
+            elif token_id not in left_out:
+                left_out.append(token_id)
         else:
             if token_id not in known:
-                known[token_id] = len(decoded([first, token_id])) - before
+                known[token_id] = len(decoded([*left_out, first, token_id])) - before
             size = known[token_id]
         bounds.append(bounds[-1] + size)
     return bounds

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from ...errors import InvalidArgument
 from ..ids import as_bytes
 from ..observed import observed, watch
+from .stream import state_given
 
 if TYPE_CHECKING:
     from ...backends.streaming import StopNode, Streaming
@@ -62,9 +63,7 @@ class StopSequenceConfig:
             {
                 "stop_tokens": self.stop_tokens,
                 "visible_stop_tokens": self.visible_stop_tokens,
-                "eos_tokens": None
-                if eos_token_ids is None
-                else _ids("eos_token_ids", eos_token_ids),
+                "eos_tokens": eos_token_ids,
                 "stop_sequences": self.stop_sequences,
                 "visible_stop_sequences": self.visible_stop_sequences,
                 "min_tokens": self.min_tokens,
@@ -147,7 +146,8 @@ class StopSequenceDecoder:
     """
 
     __slots__ = (
-        *("_config", "_counts", "_document", "_first", "_node", "_report", "_streaming"),
+        *("_config", "_counts", "_document", "_first", "_first_report", "_node", "_report"),
+        "_streaming",
         "notes",
     )
 
@@ -155,6 +155,7 @@ class StopSequenceDecoder:
     _config: StopSequenceConfig
     _document: bytes
     _first: bytes
+    _first_report: list[int] | None
     _report: list[int] | None
     _node: StopNode
     _counts: tuple[int, int, int]
@@ -192,7 +193,7 @@ class StopSequenceDecoder:
         self._config = config
         self._document = document
         self._first = state
-        self._report = None
+        self._report = self._first_report = None
         self._stand_at(state)
         self.notes = ()
         return self
@@ -206,7 +207,7 @@ class StopSequenceDecoder:
         context: bytes,
         flags: int,
     ) -> Self:
-        document = config.document(eos_token_ids)
+        document = _document(config, eos_token_ids)
         notes, state = streaming.stop_new(context, document, flags)
         decoder = cls._of(streaming, config, document, state)
         decoder.notes = tuple(json.loads(notes))
@@ -228,9 +229,11 @@ class StopSequenceDecoder:
         """Goes on where `state()` was taken, with an equal tokenizer and an equal config.
         `reset` goes back to this point."""
         streaming = tokenizer.streaming
-        document = config.document(ends_of(tokenizer, streaming, eos_token_ids))
-        decoder = cls._of(streaming, config, document, bytes(state))
+        document = _document(config, ends_of(tokenizer, streaming, eos_token_ids))
+        decoder = cls._of(streaming, config, document, state_given(state))
         decoder._advance(b"", False)
+        # What stopped the text before stops it after `reset`, too.
+        decoder._first_report = decoder._report
         return decoder
 
     def process_token(self, token_id: int) -> Output:
@@ -272,8 +275,8 @@ class StopSequenceDecoder:
 
     def reset(self) -> None:
         """Back behind the prompt."""
-        self._report = None
         self._stand_at(self._first)
+        self._report = self._first_report
 
     @property
     def is_stopped(self) -> bool:
@@ -310,6 +313,7 @@ class StopSequenceDecoder:
         other = self._of(self._streaming, self._config, self._document, self._first)
         other._node, other._counts = self._node, self._counts
         other._report, other.notes = self._report, self.notes
+        other._first_report = self._first_report
         return other
 
     __copy__ = copy
@@ -328,9 +332,10 @@ class StopSequenceDecoder:
         return self.state()
 
     def rollback(self, mark: bytes) -> None:
-        self._report = None
-        self._stand_at(mark)
-        self._advance(b"", False)
+        other = self._of(self._streaming, self._config, self._document, state_given(mark))
+        # An empty step checks the state. Where that fails, nothing has changed.
+        other._advance(b"", False)
+        self._node, self._counts, self._report = other._node, other._counts, other._report
 
     def state(self) -> bytes:
         """What it takes to go on elsewhere: see `from_state`."""
@@ -357,6 +362,12 @@ class StopSequenceDecoder:
         return Text(text) if text else Held()
 
 
+def _document(config: StopSequenceConfig, eos_token_ids: tuple[int, ...] | None) -> bytes:
+    if not isinstance(config, StopSequenceConfig):
+        raise InvalidArgument(f"a StopSequenceConfig is needed, not {type(config).__name__}")
+    return config.document(eos_token_ids)
+
+
 def ends_of(
     tokenizer: Tokenizer, streaming: Streaming, eos_token_ids: Iterable[int] | None
 ) -> tuple[int, ...] | None:
@@ -366,7 +377,7 @@ def ends_of(
         if streaming.knows_eos:
             return None
         eos_token_ids = tokenizer.special_tokens.eos_token_ids
-    return tuple(eos_token_ids)
+    return _ids("eos_token_ids", eos_token_ids)
 
 
 class StopSequenceBuilder:
@@ -413,7 +424,7 @@ class StopSequenceBuilder:
 
 
 def _ids(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    if isinstance(values, str | bytes | int):
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidArgument(f"{name} must be a sequence of ids, not {type(values).__name__}")
     made = tuple(values)
     as_bytes(made)
@@ -421,8 +432,8 @@ def _ids(name: str, values: Iterable[int]) -> tuple[int, ...]:
 
 
 def _texts(name: str, values: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise InvalidArgument(f"{name} must be a sequence of texts, not one text")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidArgument(f"{name} must be a sequence of texts, not {type(values).__name__}")
     made = tuple(values)
     for text in made:
         if not isinstance(text, str):

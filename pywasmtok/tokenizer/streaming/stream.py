@@ -6,7 +6,8 @@ from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ...errors import InvalidArgument, TokenizerError
-from ..ids import as_bytes, as_list, what_is_wrong
+from ..encoding import view
+from ..ids import as_bytes, what_is_wrong
 from ..observed import watch
 
 if TYPE_CHECKING:
@@ -75,9 +76,10 @@ class DecodeStream:
     def from_state(cls, tokenizer: Tokenizer, state: bytes) -> Self:
         """Goes on where `state()` was taken, in this process or in another."""
         streaming = tokenizer.streaming
-        # An empty step checks the state.
-        streaming.stream_step(b"", bytes(state), False)
-        return cls.begin(streaming, bytes(state))
+        state = state_given(state)
+        # An empty step checks it.
+        streaming.stream_step(b"", state, False)
+        return cls.begin(streaming, state)
 
     def step(self, token_id: int) -> str:
         """The text that is certain now and was not before: often that of this id, "" while a
@@ -109,7 +111,8 @@ class DecodeStream:
         text, state = self._streaming.stream_step(data, self._node.state, False)
         self._node = self._streaming.node(state)
         if self._ids is not None:
-            self._keep(as_list(token_ids), text)
+            # An iterator is read once.
+            self._keep(view(data), text)
         return text
 
     def flush(self) -> str:
@@ -164,24 +167,35 @@ class DecodeStream:
 
     def rollback(self, mark: Mark) -> None:
         """Forgets what came behind the mark. Marks stay good, also those of copies."""
-        self._node = self._streaming.node(mark.state)
+        if not isinstance(mark, Mark):
+            raise InvalidArgument(f"a mark is what checkpoint() gave, not {type(mark).__name__}")
+        # An empty step checks the state.
+        self._streaming.stream_step(b"", mark.state, False)
         if self._ids is not None:
             if mark.tokens > len(self._ids) or mark.texts > len(self.text):
                 raise InvalidArgument("this mark lies behind where the stream stands")
             text = self.text[: mark.texts]
             del self._ids[mark.tokens :]
             self._texts = [text]
+        self._node = self._streaming.node(mark.state)
 
     def state(self) -> bytes:
         """What it takes to go on elsewhere with the same tokenizer: see `from_state`. The history
         is not in it."""
         return self._node.state
 
-    def _keep(self, ids: tuple[int, ...] | list[int], text: str) -> None:
+    def _keep(self, ids: tuple[int, ...] | memoryview, text: str) -> None:
         assert self._ids is not None
         self._ids.extend(ids)
         if text:
             self._texts.append(text)
+
+
+def state_given(state: object) -> bytes:
+    """The bytes of a state."""
+    if not isinstance(state, bytes | bytearray | memoryview):
+        raise InvalidArgument(f"a state is bytes, not {type(state).__name__}")
+    return bytes(state)
 
 
 def _no_history() -> InvalidArgument:
