@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
+from ..tokenizer.arguments import check_list
 from .contract import Origin, Profile, Rendered, TemplateLimits
 from .masks import assistant_mask
 from .origins import MessageSpan, message_spans, segments
@@ -87,6 +88,7 @@ def encode_chat(
     """
     from .face import Asked, Chat
 
+    check_list("messages", messages)
     templates = tok.chat_templates
     asked = Asked(
         tools=tools,

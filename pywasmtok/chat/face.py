@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgument
+from ..tokenizer.arguments import check_list
 from .contract import Profile, RenderRequest, TemplateLimits
 from .rendering.renderers import Rendering, refuse_unknown
 from .result import ChatEncoding, Row, Shape
@@ -42,6 +43,8 @@ class Asked(NamedTuple):
         if self.profile not in PROFILES:
             raise InvalidArgument(f"profile={self.profile!r} is none of {', '.join(PROFILES)}")
         refuse_unknown(self.renderer)
+        if self.now is not None and not isinstance(self.now, datetime):
+            raise InvalidArgument(f"now is a datetime, not {type(self.now).__name__}")
         if self.continue_final_message and self.add_generation_prompt:
             raise InvalidArgument(
                 "continue_final_message and add_generation_prompt exclude each other: a chat goes "
@@ -55,8 +58,7 @@ class Asked(NamedTuple):
 
 
 def _require_dicts(documents: Sequence[Any]) -> None:
-    if not isinstance(documents, Iterable):
-        raise InvalidArgument(f"documents is a list, not {type(documents).__name__}")
+    check_list("documents", documents)
     for place, document in enumerate(documents):
         if not isinstance(document, dict):
             raise InvalidArgument(
@@ -180,8 +182,7 @@ def as_conversations(
         raise InvalidArgument(f"a conversation is a list, not {type(conversation).__name__}")
     if hasattr(conversation, "messages"):
         return [conversation.messages], False
-    if not isinstance(conversation, Iterable):
-        raise InvalidArgument(f"a conversation is a list, not {type(conversation).__name__}")
+    check_list("a conversation", conversation)
     items = list(conversation)
     if not items:
         raise InvalidArgument("an empty conversation: there is nothing to render")

@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ..errors import TemplateLimitExceeded
+from ..errors import InvalidArgument, TemplateLimitExceeded
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -164,6 +164,11 @@ class ChatMethods:
 
     def _template_limits(self, asked: TemplateLimits | None) -> TemplateLimits | None:
         """What a call asks for itself, within the bounds of this tokenizer."""
+        if asked is not None:
+            from .contract import TemplateLimits
+
+            if not isinstance(asked, TemplateLimits):
+                raise InvalidArgument(f"limits is a TemplateLimits, not {type(asked).__name__}")
         limits = cast("Tokenizer", self).limits
         return asked if limits is None else limits.for_templates(asked)
 

@@ -114,6 +114,8 @@ class Shape:
         more: Mapping[str, Any],
         pad_id: int | None,
     ) -> Shape:
+        if not isinstance(more, Mapping):
+            raise InvalidArgument(f"tokenizer_kwargs is a dict, not {type(more).__name__}")
         options = dict(more)
         how = _PADDING.get(padding, padding) if isinstance(padding, bool) else str(padding)
         if how not in _STRATEGIES:

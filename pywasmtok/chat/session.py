@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..backends.core import CoreBackend
 from ..errors import InvalidArgument, TokenizerError
+from ..tokenizer.arguments import check_list
 from ..tokenizer.encoding import ID_BYTES, Encoding
 from .face import Asked, Chat
 
@@ -56,6 +57,7 @@ class ChatSession:
         for name in ("add_generation_prompt", "continue_final_message"):
             if name in asked:
                 raise InvalidArgument(f"{name} is said with each encode()")
+        check_list("messages", messages)
         self.messages: list[Any] = list(messages)
         self._asked = Asked(**asked, arguments=arguments)
         self._owner = tok

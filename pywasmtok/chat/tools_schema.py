@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin
 
 from ..errors import InvalidArgument, TypeHintParsingException
+from ..tokenizer.arguments import check_list
 from .docstrings import describe
 
 __all__ = ["get_json_schema", "tools_as_dicts"]
@@ -36,8 +37,7 @@ def tools_as_dicts(tools: Iterable[Any] | None) -> list[dict[str, Any]] | None:
     """Dicts as they are, functions and methods as their schemas."""
     if tools is None:
         return None
-    if not isinstance(tools, Iterable):
-        raise InvalidArgument(f"tools is a list, not {type(tools).__name__}")
+    check_list("tools", tools)
     return [_tool(place, tool) for place, tool in enumerate(tools)]
 
 

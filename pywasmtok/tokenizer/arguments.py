@@ -11,6 +11,7 @@ __all__ = [
     "Segment",
     "TextPair",
     "as_pair",
+    "check_list",
     "check_text",
     "check_threads",
     "check_unknown",
@@ -39,6 +40,11 @@ def check_text(*texts: object) -> None:
     for text in texts:
         if not isinstance(text, str):
             raise InvalidArgument(f"a text must be str, not {type(text).__name__}")
+
+
+def check_list(name: str, value: object) -> None:
+    if not isinstance(value, Iterable):
+        raise InvalidArgument(f"{name} is a list, not {type(value).__name__}")
 
 
 def what_is_wrong_with(texts: Sequence[str | TextPair]) -> TokenizerError | None:

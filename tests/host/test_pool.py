@@ -189,7 +189,7 @@ def test_dropping_a_tokenizer_frees_its_instances_without_the_collector(
         gone.append(weakref.ref(source._group if threads else source._image))
         del source
         del tok
-        # A thread that has just done a call for another one holds what it worked with a moment longer.
+        # A thread that did a call for another one holds what it worked with a moment longer.
         end = time.monotonic() + 60
         while any(ref() is not None for ref in gone) and time.monotonic() < end:
             time.sleep(0.001)

@@ -74,13 +74,24 @@ def test_what_is_no_tokenizer() -> None:
         (5, {}),
         ([{"role": "user", "content": "a"}], {"tools": 5}),
         ([{"role": "user", "content": "a"}], {"documents": 5}),
+        ([{"role": "user", "content": "a"}], {"limits": 5}),
+        ([{"role": "user", "content": "a"}], {"now": "2020"}),
+        ([{"role": "user", "content": "a"}], {"tokenizer_kwargs": "x"}),
     ],
 )
-def test_what_is_no_conversation(
+def test_what_no_conversation_is_rendered_with(
     tok: pywasmtok.Tokenizer, conversation: Any, more: dict[str, Any]
 ) -> None:
-    with pytest.raises(pywasmtok.InvalidArgument, match="is a list"):
-        tok.apply_chat_template(conversation, chat_template="x", tokenize=False, **more)
+    for one in (tok, tok.limited(max_tokens=100)):
+        with pytest.raises(pywasmtok.InvalidArgument, match="is a "):
+            one.apply_chat_template(conversation, chat_template="x", **more)
+
+
+def test_what_are_no_messages(tok: pywasmtok.Tokenizer) -> None:
+    with pytest.raises(pywasmtok.InvalidArgument, match="messages is a list"):
+        tok.encode_chat(None, chat_template="x")  # type: ignore[arg-type]
+    with pytest.raises(pywasmtok.InvalidArgument, match="messages is a list"):
+        tok.chat_session(messages=None)
 
 
 def test_without_numpy(tok: pywasmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
