@@ -277,7 +277,7 @@ class Encoding(ArrowIds, FlatIds, Sequence[int]):
         # The tokenizer is not pickled with an encoding, so the details are made before.
         found = self._detail()
         listed = Details(*(getattr(found, name) for name in Details._fields))
-        return (_restore, (self._data, self.served_by, listed))
+        return (_restore, (self._data, self.served_by, listed, self._text, self._pair))
 
 
 class _Settled(NamedTuple):
@@ -292,8 +292,10 @@ class _Settled(NamedTuple):
         return self.known
 
 
-def _restore(data: bytes, name: str, details: Details) -> Encoding:
-    return Encoding(data, _Settled(name, details), "", None, False)
+def _restore(
+    data: bytes, name: str, details: Details, text: str = "", pair: str | None = None
+) -> Encoding:
+    return Encoding(data, _Settled(name, details), text, pair, False)
 
 
 class EncodingBatch(ArrowLists, Sequence[Encoding]):

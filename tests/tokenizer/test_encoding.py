@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
 from array import array
@@ -137,6 +138,7 @@ def test_the_hash_never_changes() -> None:
 
 def test_a_pickle_carries_the_details(encoding: Encoding) -> None:
     again = pickle.loads(pickle.dumps(encoding))
+    assert again.texts == copy.copy(encoding).texts == encoding.texts
     assert again == encoding
     assert again.tokens == encoding.tokens
     assert again.byte_offsets == encoding.byte_offsets
@@ -178,6 +180,7 @@ def test_an_empty_batch(tok: pywasmtok.Tokenizer) -> None:
 def test_a_pickled_batch(tok: pywasmtok.Tokenizer) -> None:
     batch = tok.encode_batch(["Hello", ("é", "world")])
     again = pickle.loads(pickle.dumps(batch))
+    assert list(again.texts) == list(batch.texts)
     assert again == batch
     assert again[1].offsets == batch[1].offsets
 
