@@ -224,7 +224,7 @@ class Backend(ABC):
         """Around several calls that are one for the caller: they have one deadline."""
         return nullcontext()
 
-    def encoded(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
+    def encode_within_bounds(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
         """What `encode` answers for a text, within the bounds of a call of `encode`."""
         return encode()
 

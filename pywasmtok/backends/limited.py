@@ -113,6 +113,7 @@ class Limited:
 
     encode_with = _checked("encode_with", len)
     encode_guarded = _checked("encode_guarded", len)
+    encode_within_bounds = _checked("encode_within_bounds", len)
     encode_segments = _checked("encode_segments", len)
     encode_batch = _checked("encode_batch", _ids_of_batch)
     encode_batch_guarded = _checked("encode_batch_guarded", _ids_of_batch)
@@ -134,13 +135,6 @@ class Limited:
     def as_one(self) -> AbstractContextManager[None]:
         seconds = self._limits.deadline
         return nullcontext() if seconds is None else within(seconds)
-
-    def encoded(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
-        self.check_text((text, None))
-        with self.as_one():
-            found = encode()
-        self.check_answer(len(found))
-        return found
 
     def listed(self, items: Iterable[Any]) -> list[Any]:
         """The items as a list; one that has no end is not read to it."""

@@ -176,9 +176,10 @@ class Streaming(ABC):
     def forget(self) -> None:
         """Drops all that is remembered. Streams that are under way keep the node that they are
         at."""
-        for node in self._nodes.values():
+        # Copies: other threads may add to them.
+        for node in list(self._nodes.values()):
             node.clear()
-        for stop_node in self._stop_nodes.values():
+        for stop_node in list(self._stop_nodes.values()):
             stop_node.next.clear()
         self._nodes, self._stop_nodes, self.known = {}, {}, 0
 

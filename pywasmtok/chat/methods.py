@@ -126,8 +126,8 @@ class ChatMethods:
             kwargs,
         )
         if texts:
-            return self.bounded(face.chat_text, cast("Tokenizer", self), conversation, asked)
-        return self.bounded(
+            return self.within_bounds(face.chat_text, cast("Tokenizer", self), conversation, asked)
+        return self.within_bounds(
             face.apply_chat_template,
             cast("Tokenizer", self),
             conversation,
@@ -151,7 +151,7 @@ class ChatMethods:
         from .encode import encode_chat
 
         arguments["limits"] = self._template_limits(arguments.get("limits"))
-        return self.bounded(encode_chat, cast("Tokenizer", self), messages, **arguments)
+        return self.within_bounds(encode_chat, cast("Tokenizer", self), messages, **arguments)
 
     def chat_session(self, **arguments: Any) -> ChatSession:
         """A conversation that grows: only what is new is rendered and encoded, where that is
@@ -160,7 +160,7 @@ class ChatMethods:
 
         self._require_templates("a session of a chat", "chat_session")
         arguments["limits"] = self._template_limits(arguments.get("limits"))
-        return self.bounded(ChatSession, cast("Tokenizer", self), **arguments)
+        return self.within_bounds(ChatSession, cast("Tokenizer", self), **arguments)
 
     def _template_limits(self, asked: TemplateLimits | None) -> TemplateLimits | None:
         """What a call asks for itself, within the bounds of this tokenizer."""
@@ -176,7 +176,7 @@ class ChatMethods:
         if self._elsewhere is not None:
             self._elsewhere.require_file(what, feature)
 
-    def bounded(self, call: Callable[..., T], *args: Any, **how: Any) -> T:
+    def within_bounds(self, call: Callable[..., T], *args: Any, **how: Any) -> T:
         """Rendering and encoding have one deadline; a bound on templates that is one of this
         tokenizer is raised as that."""
         tok = cast("Tokenizer", self)

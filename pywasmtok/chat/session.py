@@ -80,7 +80,9 @@ class ChatSession:
         self, *, add_generation_prompt: bool = False, continue_final_message: bool | str = False
     ) -> str:
         """The text of the conversation as it is now."""
-        return self._owner.bounded(self._render, add_generation_prompt, continue_final_message)
+        return self._owner.within_bounds(
+            self._render, add_generation_prompt, continue_final_message
+        )
 
     def _render(self, add_generation_prompt: bool, continue_final_message: bool | str) -> str:
         if not self.messages:
@@ -99,11 +101,11 @@ class ChatSession:
         self, *, add_generation_prompt: bool = False, continue_final_message: bool | str = False
     ) -> Encoding:
         """The ids of the conversation as it is now: those of `apply_chat_template`."""
-        return self._owner.bounded(self._ids, add_generation_prompt, continue_final_message)
+        return self._owner.within_bounds(self._ids, add_generation_prompt, continue_final_message)
 
     def _ids(self, add_generation_prompt: bool, continue_final_message: bool | str) -> Encoding:
         text = self._render(add_generation_prompt, continue_final_message)
-        encoding = self._tok.encoded(text, lambda: self._encode(text))
+        encoding = self._tok.encode_within_bounds(text, lambda: self._encode(text))
         self._calls += 1
         self._chars += len(text)
         return encoding

@@ -131,7 +131,7 @@ class PrefixCache:
                 ids = b"".join((served.prefix, ids, served.suffix))
             return Encoding(ids, backend, text, None, add_special_tokens, special_is_text)
 
-        return tok.encoded(text, encode)
+        return tok.encode_within_bounds(text, encode)
 
     def reason(self, tok: Tokenizer) -> str | None:
         """Why nothing is cached for this tokenizer. None: it is served."""

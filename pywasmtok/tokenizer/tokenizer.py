@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
@@ -101,6 +102,8 @@ class Tokenizer(ChatMethods):
         self._closed = False
         # Those that `limited` has made.
         self._views: dict[Limits, Tokenizer] = {}
+        # All views, as long as there is one.
+        self._made: set[weakref.ref[Tokenizer]] = set()
 
     @staticmethod
     def from_file(path: SourceLike, **options: Any) -> Tokenizer:
@@ -584,8 +587,10 @@ class Tokenizer(ChatMethods):
         self._elsewhere = self._elsewhere and self._backend
         # Templates need no backend, and would be rendered on and on.
         self._chat = None
-        for limited in list(self._views.values()):
-            limited.close()
+        for made in list(self._made):
+            limited = made()
+            if limited is not None:
+                limited.close()
         if not self._shared:
             self._hybrid.close()
 
@@ -611,7 +616,7 @@ class Tokenizer(ChatMethods):
             or view.chat_sandbox is not self.chat_sandbox
         ):
             view = self.view(wanted)
-            if len(self._views) < _MOST_VIEWS:
+            if wanted in self._views or len(self._views) < _MOST_VIEWS:
                 self._views[wanted] = view
         return view
 
@@ -619,15 +624,18 @@ class Tokenizer(ChatMethods):
         """A new tokenizer with exactly these bounds, over what this one has in memory. `close` of
         it leaves this one open."""
         self._require_open()
+        hybrid = self._hybrid.for_limits(limits)
+        shared = hybrid is self._hybrid
         view = Tokenizer(
-            self._hybrid.for_limits(limits),
+            hybrid,
             self._recipe._replace(limits=limits),
             build=self._build,
             file_format=self._format,
-            shared=True,
+            shared=shared,
         )
         view.chat_sandbox = self.chat_sandbox
-        view._view_of = self if view._hybrid is self._hybrid else None
+        view._view_of = self if shared else None
+        self._made.add(weakref.ref(view, self._made.discard))
         return view
 
     @property
@@ -643,9 +651,9 @@ class Tokenizer(ChatMethods):
         """Around several calls that are one for the caller: they have one deadline."""
         return self._backend.as_one()
 
-    def encoded(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
+    def encode_within_bounds(self, text: str, encode: Callable[[], Encoding]) -> Encoding:
         """What `encode` answers for a text, within the bounds of this tokenizer."""
-        return self._backend.encoded(text, encode)
+        return self._backend.encode_within_bounds(text, encode)
 
     def __enter__(self) -> Self:
         return self

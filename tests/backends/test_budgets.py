@@ -246,9 +246,18 @@ def test_a_view_ends_with_its_tokenizer() -> None:
         view.encode("a")
     view = plain.limited(deadline=2)
     assert view.encode("a").ids == plain.encode("a").ids
+    counted = [plain.limited(max_tokens=n) for n in range(1, 100)]
+    streams = [one.decode_stream() for one in (view, counted[0], counted[-1])]
+    for stream in streams:
+        assert stream.step(64) == stream.step(64) == "a"
     plain.close()
-    with pytest.raises(errors.TokenizerClosed):
-        view.encode("a")
+    for one in (view, *counted):
+        assert one.closed
+        with pytest.raises(errors.TokenizerClosed):
+            one.encode("a")
+    for stream in streams:
+        with pytest.raises(errors.TokenizerClosed):
+            stream.step(64)
     with pytest.raises(errors.TokenizerClosed):
         plain.limited(deadline=3)
 

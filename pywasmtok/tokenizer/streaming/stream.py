@@ -169,8 +169,6 @@ class DecodeStream:
         """Forgets what came behind the mark. Marks stay good, also those of copies."""
         if not isinstance(mark, Mark):
             raise InvalidArgument(f"a mark is what checkpoint() gave, not {type(mark).__name__}")
-        # An empty step checks the state.
-        self._streaming.stream_step(b"", mark.state, False)
         if self._ids is not None:
             if mark.tokens > len(self._ids) or mark.texts > len(self.text):
                 raise InvalidArgument("this mark lies behind where the stream stands")
