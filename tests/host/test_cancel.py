@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 import pywasmtok._host as host
 from pywasmtok._host.calls.cancel import CancelToken, cancellable, current
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.wasm import wasmtime_functions, wasmtime_machine
 from pywasmtok.chat.contract import RenderRequest, TemplateLimits
 from pywasmtok.chat.rendering.sandbox import renderer
 from pywasmtok.errors import Cancelled, DeadlineExceeded, TemplateLimitExceeded
@@ -199,3 +203,24 @@ def test_one_that_waits_for_an_instance() -> None:
     for instance in taken:
         tok._pool.release(instance)
     executor.shutdown()
+
+
+def test_threads_that_need_the_callback_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores have its address: a callback that were freed would end the process."""
+    both, make = threading.Barrier(2), wasmtime_functions.DeadlineCallback
+    made: list[weakref.ref[Any]] = []
+
+    def together(ask: Any) -> Any:
+        both.wait(60)
+        callback = make(ask)
+        made.append(weakref.ref(callback))
+        return callback
+
+    monkeypatch.setattr(wasmtime_functions, "DeadlineCallback", together)
+    monkeypatch.setattr(wasmtime_machine, "_callbacks", [])
+    with ThreadPoolExecutor(2) as threads:
+        for one in [threads.submit(wasmtime_machine._ask_in_c) for _ in range(2)]:
+            one.result(60)
+        del one
+    gc.collect()
+    assert len([callback for callback in made if callback() is not None]) == 2

@@ -10,7 +10,7 @@ import ctypes
 from array import array
 from collections.abc import Callable
 from ctypes import byref
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -245,11 +245,16 @@ def _ask(_context: Any, number: int | None, ticks_more: Any, _kind: Any) -> int:
     return wasmtime.error_new(b"ended on request") or 0
 
 
-@cache
+_callbacks: Final[list[Any]] = []
+
+
 def _ask_in_c() -> Any:
     """Made when it is first needed: a callback takes memory that code runs from, which some systems
-    refuse."""
-    return wasmtime.DeadlineCallback(_ask)
+    refuse. Threads that need it at the same time may make one each. All are kept: stores have their
+    addresses."""
+    if not _callbacks:
+        _callbacks.append(wasmtime.DeadlineCallback(_ask))
+    return _callbacks[0]
 
 
 class OwnMemory:
