@@ -43,6 +43,9 @@ def token_spans(tokenizer: Tokenizer, ids: Ids, skip_special_tokens: bool) -> li
     text = tokenizer.decode(values, skip_special_tokens)
     starts, found = _characters(whole)
     if found != text:
+        # As SentencePiece replaces.
+        starts, found = _characters(whole, each=True)
+    if found != text:
         spelled = _BYTE_TOKEN.fullmatch
         runs = {one: spelled(tokenizer.id_to_token(one) or "") is not None for one in {*values}}
         starts, found = _with_runs(whole, bounds, [runs[one] for one in values])
@@ -75,9 +78,11 @@ def _bounds(values: list[int], decoded: Callable[[list[int]], bytes]) -> list[in
     return bounds
 
 
-def _characters(data: bytes | memoryview, at: int = 0) -> tuple[Sequence[int], str]:
-    """The bytes at which characters begin, and the characters; invalid UTF-8 is replaced as in
-    Python."""
+def _characters(
+    data: bytes | memoryview, at: int = 0, *, each: bool = False
+) -> tuple[Sequence[int], str]:
+    """The bytes at which characters begin, and the characters; U+FFFD replaces invalid UTF-8 as in
+    Python, or `each` of its bytes."""
     starts: list[int] = []
     found: list[str] = []
     rest = memoryview(data)
@@ -96,8 +101,8 @@ def _characters(data: bytes | memoryview, at: int = 0) -> tuple[Sequence[int], s
             starts += accumulate(map(_utf8_length, good[:-1]), initial=at)
         at += size
         if bad:
-            starts.append(at)
-            found.append(REPLACEMENT)
+            starts += range(at, at + bad) if each else (at,)
+            found.append(REPLACEMENT * (bad if each else 1))
             at += bad
         rest = rest[size + bad :]
     return starts, "".join(found)

@@ -74,6 +74,18 @@ impl Decoders {
         Ok(text)
     }
 
+    /// The bytes of a list of tokens, before anything becomes U+FFFD. `None`: they are in the table
+    /// of the tokenizer, or tokens have no bytes of their own.
+    pub fn decode_token_bytes<'t>(
+        &self,
+        tokens: impl IntoIterator<Item = &'t str>,
+    ) -> Option<Result<Vec<u8>>> {
+        match self.steps.as_deref() {
+            Some([Step::Pieces(pieces)]) if !pieces.rewrites_all() => Some(pieces.bytes(tokens)),
+            _ => None,
+        }
+    }
+
     /// Fresh machines for one list of tokens.
     pub fn machines(&self, runs: ByteRuns) -> Machines<'_> {
         Machines(match self.steps.as_deref() {

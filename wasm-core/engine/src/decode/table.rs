@@ -209,10 +209,13 @@ impl TokenTable {
     /// The bytes that the ids stand for, before anything is replaced by U+FFFD.
     pub fn bytes(&self, ids: &[u32], asked: &Asked<'_>) -> Result<Vec<u8>> {
         let bytes = self.collect(ids, asked, false)?;
-        Ok(match self.strip {
-            Some(strip) => strip.apply_to_bytes(&bytes).to_vec(),
-            None => bytes,
-        })
+        let Some(strip) = self.strip else { return Ok(bytes) };
+        let (start, stop) = match std::str::from_utf8(&bytes) {
+            Ok(text) => strip.lengths(text),
+            // In the text, a byte of a run that is none is U+FFFD, and that is not stripped.
+            Err(_) => strip.lengths(&finish_bytes(self.collect(ids, asked, true)?)),
+        };
+        Ok(bytes.get(start..bytes.len().saturating_sub(stop)).unwrap_or_default().to_vec())
     }
 
     /// What an id becomes when it is not the first, and whether it is special; `None` for an

@@ -58,7 +58,9 @@ impl Tokenizer {
             out.extend(token_bytes::decode_bytes(table, ids, skip, stands_in(how)));
             return Ok(());
         }
-        match self.with_table(how, |table, asked| table.bytes(ids, asked)) {
+        let pieces =
+            || self.decoders.decode_token_bytes(ids.iter().filter_map(|&id| self.shown(id, how)));
+        match self.with_table(how, |table, asked| table.bytes(ids, asked)).or_else(pieces) {
             Some(bytes) => out.extend_from_slice(&bytes?),
             None => {
                 let mut text = String::new();

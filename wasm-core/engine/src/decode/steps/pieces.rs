@@ -51,6 +51,26 @@ impl Pieces {
         self.denormalizer.is_some()
     }
 
+    /// The bytes of a list of pieces, before any of them becomes U+FFFD.
+    pub fn bytes<'t>(&self, pieces: impl IntoIterator<Item = &'t str>) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        // Knows whether the text has begun, also by bytes.
+        let mut stage = PiecesStage::new(self);
+        for piece in pieces {
+            if let Some(byte) = self.byte_of(piece) {
+                stage.push(piece, &mut |_| Ok(()))?;
+                bytes.push(byte);
+                continue;
+            }
+            stage.close_run(&mut |_| Ok(()))?;
+            stage.push(piece, &mut |text| {
+                bytes.extend_from_slice(text.as_bytes());
+                Ok(())
+            })?;
+        }
+        Ok(bytes)
+    }
+
     /// The byte that a piece is the name of. Other spellings of the number are text.
     fn byte_of(&self, token: &str) -> Option<u8> {
         let [b'<', b'0', b'x', high, low, b'>'] = token.as_bytes() else { return None };

@@ -19,6 +19,12 @@ pub struct Strip {
 
 impl Strip {
     pub fn apply<'t>(&self, token: &'t str) -> &'t str {
+        let (start, stop) = self.lengths(token);
+        token.get(start..token.len() - stop).unwrap_or_default()
+    }
+
+    /// How many bytes go at the start and at the end.
+    pub fn lengths(&self, token: &str) -> (usize, usize) {
         let mut rest = token;
         for _ in 0..self.start {
             match rest.strip_prefix(self.content) {
@@ -26,35 +32,14 @@ impl Strip {
                 None => break,
             }
         }
+        let start = token.len() - rest.len();
         for _ in 0..self.stop {
             match rest.strip_suffix(self.content) {
                 Some(shorter) => rest = shorter,
                 None => break,
             }
         }
-        rest
-    }
-}
-
-impl Strip {
-    /// The same for bytes that need not be text.
-    pub fn apply_to_bytes<'t>(&self, bytes: &'t [u8]) -> &'t [u8] {
-        let mut buffer = [0; 4];
-        let content: &[u8] = self.content.encode_utf8(&mut buffer).as_bytes();
-        let mut rest = bytes;
-        for _ in 0..self.start {
-            match rest.strip_prefix(content) {
-                Some(shorter) => rest = shorter,
-                None => break,
-            }
-        }
-        for _ in 0..self.stop {
-            match rest.strip_suffix(content) {
-                Some(shorter) => rest = shorter,
-                None => break,
-            }
-        }
-        rest
+        (start, token.len() - start - rest.len())
     }
 }
 
