@@ -11,6 +11,8 @@ from textwrap import dedent
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SECONDS = 30
+# Python 3.12 and newer warn of each fork of a process that has threads.
+QUIET = ("-W", "ignore:This process:DeprecationWarning")
 
 # Faults of every kind, one after the other, and then a call that is right.
 TRAP_ALL = """
@@ -34,7 +36,7 @@ def start(code: str, **environment: str) -> subprocess.Popen[str]:
     # What is around the tests must not decide what they see.
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYWASMTOK_")}
     return subprocess.Popen(
-        [sys.executable, "-c", dedent(code)],
+        [sys.executable, *QUIET, "-c", dedent(code)],
         env={**kept, "PYTHONPATH": paths, "PYWASMTOK_CACHE_DIR": "off", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from host.processes import QUIET
 
 import pywasmtok
 
@@ -67,7 +68,7 @@ sys.kept = tok.encode_arrow(pl.Series(["one", None])), tok.encode_arrow(pl.DataF
 
 def run(code: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SETUP + code + "\nprint('end')"],
+        [sys.executable, *QUIET, "-c", SETUP + code + "\nprint('end')"],
         capture_output=True,
         text=True,
         check=False,

@@ -7,6 +7,7 @@ sandbox lets through.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -114,9 +115,12 @@ title() translate({97:'b'}) upper() zfill(7) zfill('x')
 get('a') get('b',9) get('zz') get('zz',[]) get() items() items()|list items()|length keys()
 keys()|list values() values()|list copy() fromkeys('ab') pop('a') update({'a':1}) setdefault('a',1)
 clear() popitem() append(1) insert(0,1) extend([1]) remove(1) reverse() sort() count(1)
-is_integer() bit_length() conjugate() as_integer_ratio() hex() nosuch() __len__() __class__
+bit_length() conjugate() as_integer_ratio() hex() nosuch() __len__() __class__
 items keys a upper imag real numerator
 """.split()
+if sys.version_info < (3, 12):
+    # Ints have it in newer versions; templates are evaluated as Python 3.11 does it.
+    METHODS.append("is_integer()")
 
 BINARY = "+ - * / // % ** ~ == != < <= > >= in and or".split() + ["not in"]
 # Both sides: a power, or a repetition, of the larger ones is a matter of limits, not of answers.

@@ -34,6 +34,9 @@ REQUEST = RenderRequest(messages=[{"role": "user", "content": "Hi ä"}])
 RIGHT = "<USER>Hi äTrue\nx"
 
 
+_kept: list[Case] = []
+
+
 def _say(**what: Any) -> None:
     print(json.dumps(what), flush=True)
 
@@ -66,6 +69,8 @@ def _cases(renderer: Renderer, limits: TemplateLimits, start: int) -> None:
             continue
         _say(begins=number)
         case = Case(hostile.source(), hostile.request(), hostile.name)
+        # Python 3.13 frees deep values by recursion, for which a small stack does not suffice.
+        _kept.append(case)
         answer = _answer(renderer, case, limits)
         peak = _peak()
         right = _next_is_right(renderer)
