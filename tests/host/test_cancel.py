@@ -206,7 +206,7 @@ def test_one_that_waits_for_an_instance() -> None:
 
 
 def test_threads_that_need_the_callback_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stores have its address: a callback that were freed would end the process."""
+    """Stores have its address: if one were freed, its next call would end the process."""
     both, make = threading.Barrier(2), wasmtime_functions.DeadlineCallback
     made: list[weakref.ref[Any]] = []
 
