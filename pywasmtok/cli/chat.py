@@ -142,7 +142,7 @@ def _asked(options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
     if not isinstance(messages, list) or said.keys() - {"messages", "tools", "documents"}:
         raise InvalidArgument(
             "a conversation is a list of messages, or an object with messages, tools, documents",
-            source=options.messages or "standard input",
+            source=_named(options.messages),
         )
     for name in ("tools", "documents"):
         file = getattr(options, name)
@@ -164,7 +164,11 @@ def _json(file: str | None) -> Any:
     try:
         return json.loads(read_input(None, file))
     except (ValueError, RecursionError) as error:
-        raise InvalidArgument(f"no JSON: {error}", source=file or "standard input") from error
+        raise InvalidArgument(f"no JSON: {error}", source=_named(file)) from error
+
+
+def _named(file: str | None) -> str:
+    return "standard input" if file in {None, "-"} else file
 
 
 def _argument(given: str) -> tuple[str, Any]:

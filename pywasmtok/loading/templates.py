@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ..errors import InvalidArgument, InvalidFile
+from ..errors import InvalidArgument, InvalidFile, SourceNotFound
 from ..tokenizer.limits import Limits
 from .sources.paths import printable, read
 from .sources.sidecars import MAX_BYTES
@@ -40,7 +40,8 @@ def place_of(place: str, template: TemplateLike | None) -> TemplatePlace | None:
 
 
 def text_or_file(template: SourceLike) -> str:
-    """A path is read; a str is a path if there is a file of that name, and a template otherwise."""
+    """A path is read. A str is a path if there is a file of that name or if it begins or ends as
+    paths do; else it is a template."""
     if not isinstance(template, str):
         return _read_template(template)
     # What has a brace or a line break in it is a template, whatever files there are.
@@ -50,9 +51,13 @@ def text_or_file(template: SourceLike) -> str:
         found = os.path.lexists(template)
     except ValueError:
         found = False
-    if found or template.endswith((".jinja", ".jinja2", ".j2")):
+    if found or template.startswith(_OF_A_PATH) or template.endswith(_OF_A_TEMPLATE_FILE):
         return _read_template(template)
     return template
+
+
+_OF_A_PATH: Final = ("/", "./", "../")
+_OF_A_TEMPLATE_FILE: Final = (".jinja", ".jinja2", ".j2")
 
 
 def _read_template(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
@@ -64,3 +69,6 @@ def _read_template(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) ->
         raise InvalidFile(
             "a chat template must be UTF-8", source=printable(whole), offset=error.start
         ) from error
+    except SourceNotFound as error:
+        error.hint = "Give the path of a chat template, or its text"
+        raise

@@ -122,8 +122,8 @@ def test_a_path_or_a_text(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert opened("mine.jinja") == "{{ é }}"
     assert opened("words alone") == "words alone"
     assert opened("") == ""
-    for missing in (Path("none"), "none.jinja"):
-        with pytest.raises(pywasmtok.SourceNotFound):
+    for missing in (Path("none"), "none.jinja", "/none", "./none", "../none"):
+        with pytest.raises(pywasmtok.SourceNotFound, match="path of a chat template"):
             opened(missing)
     path.write_bytes(b"ab\xff")
     with pytest.raises(pywasmtok.InvalidFile, match="UTF-8"):

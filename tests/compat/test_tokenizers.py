@@ -263,6 +263,35 @@ def test_added_tokens(twins: Twins) -> None:
     compare(old, before)
 
 
+@pytest.mark.parametrize(
+    "adds",
+    [
+        # One that was special stays out of texts, also if the flags are those of the file again.
+        [[AddedToken("<x>", special=True)], [AddedToken("<x>", special=False)]],
+        [[AddedToken("mask")], [AddedToken("mask", special=True), AddedToken("mask")]],
+        # One that was normalized keeps its normal form.
+        [[AddedToken("<X>", normalized=True)], [AddedToken("<X>", normalized=False)]],
+    ],
+)
+def test_what_the_library_remembers_of_added_tokens(twins: Twins, adds: list[Any]) -> None:
+    name = adds[0][0].content
+
+    def check(both: Twins) -> None:
+        number = both.theirs.token_to_id(name)
+        both.both(lambda tok: tok.encode(f"ab {name} c"))
+        both.both(lambda tok: [tok.decode([0, number, 1], skip) for skip in (True, False)])
+        both.both(lambda tok: tok.id_to_token(number))
+
+    for tokenizer in twins:
+        tokenizer.normalizer = normalizers.Lowercase()
+    for tokens in adds:
+        twins.both(lambda tok, tokens=tokens: tok.add_tokens(tokens))
+    check(twins)
+    # It is not written down.
+    check(Twins(*map(copy.deepcopy, twins)))
+    check(Twins(*(pickle.loads(pickle.dumps(one)) for one in twins)))
+
+
 def test_what_adds_nothing_changes_nothing(twins: Twins) -> None:
     core = twins.ours.core
     present = [*twins.ours.get_added_tokens_decoder().values()]

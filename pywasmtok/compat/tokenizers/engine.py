@@ -56,6 +56,8 @@ class Engine:
     ) -> None:
         """At least one of `data` and `reference`; the other is made of it when it is needed."""
         self.name = name
+        self.is_changed = data is None
+        """Whether it began with a reference, which may do what its file does not say."""
         self._data = data
         self._reference = reference
         self._lock = ForkSafeLock()
@@ -119,13 +121,27 @@ class Engine:
             if core.format != "tokenizer.json" or backend is None:
                 self._refusal = f"the file is {core.format}, not tokenizer.json"
                 return None
-            if backend.info["truncation"] is None and backend.info["padding"] is None:
-                return core
-            core.close()
-            return from_recipe(recipe._replace(load=_ANY_LENGTH))
+            if backend.info["truncation"] is not None or backend.info["padding"] is not None:
+                core.close()
+                core = from_recipe(recipe._replace(load=_ANY_LENGTH))
+            if self.is_changed and not self._is_like(core):
+                core.close()
+                self._refusal = "the library treats an added token as it was before a change"
+                return None
+            return core
         except TokenizerError as error:
             self._refusal = str(error)
             return None
+
+    def _is_like(self, core: CoreTokenizer) -> bool:
+        """Whether the reference does what its file says of added tokens. One that was special stays
+        out of texts, and one that was normalized keeps its normal form."""
+        with self.reference() as reference:
+            return all(
+                core.id_to_token(number) == reference.id_to_token(number)
+                and core.decode([number]) == reference.decode([number])
+                for number in reference.get_added_tokens_decoder()
+            )
 
     @property
     def reads_by_core(self) -> bool:
@@ -219,11 +235,10 @@ class Engine:
         and copies made before stay as they are."""
         with self._lock:
             reference = self._reference or self._build()
-            before = _added(reference) if adds_tokens else None
             if self._data is not None:
                 self._reference = None
             answer = change(reference)
-            if self._data is None or (adds_tokens and _added(reference) == before):
+            if self._data is None or (adds_tokens and answer == 0):
                 self._reference = reference
                 return self, answer
         return Engine(None, reference, self.name), answer
@@ -235,8 +250,3 @@ class Engine:
         with self.reference(settings) as reference:
             encode = reference.encode_batch_fast if fast else reference.encode_batch
             return encode(items, **how)
-
-
-def _added(reference: tokenizers.Tokenizer) -> list[str]:
-    """The added tokens with all their flags."""
-    return [repr(item) for item in sorted(reference.get_added_tokens_decoder().items())]

@@ -387,7 +387,8 @@ class Tokenizer:
             reference.save(os.fspath(path), pretty)
 
     def __deepcopy__(self, memo: object) -> Tokenizer:
-        self._engine.data()
+        if self._engine.is_changed:
+            return _restored(*self.__reduce__()[1])
         return Tokenizer._of(self._engine, self._settings._replace(names_are_text=False))
 
     def __copy__(self) -> Tokenizer:
