@@ -37,10 +37,9 @@ if PARSED not in os.environ:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _others_are_not_searched() -> None:
-    """What is there before the tests of a file, such as pytest's own objects and imported modules, is
-    no longer searched for garbage. A search takes a fifth of a second otherwise, and there are
-    thousands of them."""
+def old_objects_are_no_garbage() -> None:
+    """Objects from before the tests of a file, such as pytest's own, are no longer searched for
+    garbage. A search takes a fifth of a second otherwise, and there are thousands of searches."""
     gc.collect()
     gc.freeze()
 
