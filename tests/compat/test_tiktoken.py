@@ -307,8 +307,11 @@ class Own:
 
 
 @pytest.mark.parametrize("pattern", [r"\p{L}+|\s+", r"\p{L}{2}|\d", r" ?\p{L}++|[^\p{L}]"])
-def test_an_encoding_of_ones_own(pattern: str) -> None:
-    theirs, mine = (Own(module).make(pattern) for module in (tiktoken, ours))
+@pytest.mark.parametrize("special", [{"<s>": 300}, {"<s>": 300, "ab": 299}], ids=["", "a rank"])
+def test_an_encoding_of_ones_own(pattern: str, special: dict[str, int]) -> None:
+    """Also where a special token has the name of a rank."""
+    own = Own(tiktoken), Own(ours)
+    theirs, mine = (one.make(pattern, special_tokens=special) for one in own)
     assert mine.n_vocab == theirs.n_vocab == 301
     texts = [
         "",

@@ -280,7 +280,10 @@ class Encoding:
     @cached_property
     def _cut(self) -> dict[str, Any]:
         """How text is cut into pieces, as a step of a tokenizer.json."""
-        document = json.loads(convert(*self._tok.made_of, self.name).document)
+        data, load = self._tok.made_of
+        # A tokenizer.json cannot say that a special token has the name of another token.
+        without_special = json.dumps({**json.loads(load or b"{}"), "special_tokens": {}}).encode()
+        document = json.loads(convert(data, without_special, self.name).document)
         return dict(document["pre_tokenizer"]["pretokenizers"][0])
 
     @cached_property
