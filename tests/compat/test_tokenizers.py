@@ -23,7 +23,7 @@ import small
 import tokenizers
 from assets import Asset, needs_assets
 from hub_server import serving
-from tokenizers import decoders, models, normalizers, processors
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from versions import IS_0_22
 
 import pywasmtok
@@ -341,6 +341,11 @@ def test_what_the_core_refuses_is_done_by_the_reference() -> None:
     assert twins.ours.core is None
     twins.both(lambda tok: tok.encode_batch(["AB c", "b"]))
     twins.both(lambda tok: tok.decode([1, 2]))
+    for tokenizer in twins:
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        tokenizer.normalizer = normalizers.Lowercase()
+    assert twins.ours.core is not None
+    twins.both(lambda tok: tok.encode_batch(["AB c", "b"]))
 
 
 @pytest.mark.parametrize(

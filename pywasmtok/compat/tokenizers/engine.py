@@ -89,7 +89,7 @@ class Engine:
         return engine, settings
 
     def core(self) -> CoreTokenizer | None:
-        """The core's tokenizer without truncation and padding; None: the core refuses the file."""
+        """The core's tokenizer without truncation and padding; None: see `refusal`."""
         if not self._core_tried:
             with self._core_lock:
                 if not self._core_tried:
@@ -116,7 +116,7 @@ class Engine:
             return None
         if self.is_changed:
             with self.reference() as reference:
-                if _remembers_more(reference):
+                if _differs_from_its_file(reference):
                     self._refusal = "the library treats an added token as it was before a change"
                     return None
         recipe = Recipe(data, self.name, _CORE_ALONE)
@@ -231,6 +231,8 @@ class Engine:
             answer = change(reference)
             if self._data is None or (adds_tokens and answer == 0):
                 self._reference = reference
+                # A component without a text may be gone.
+                self._core_tried &= self._data is not None
                 return self, answer
         return Engine(None, reference, self.name), answer
 
@@ -243,9 +245,9 @@ class Engine:
             return encode(items, **how)
 
 
-def _remembers_more(reference: tokenizers.Tokenizer) -> bool:
-    """Whether it does with an added token what it would not do if it were made of its own file. One
-    that was special stays out of texts, and one that was normalized keeps its normal form."""
+def _differs_from_its_file(reference: tokenizers.Tokenizer) -> bool:
+    """Whether an added token behaves differently after saving and loading. One that was special
+    before stays out of texts, and one that was normalized keeps its normal form."""
     added = dict(sorted(reference.get_added_tokens_decoder().items()))
     vocab = {token.content: number for number, token in added.items()}
     fresh = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocab, ""))
