@@ -146,13 +146,17 @@ def about_source(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+# Of the largest id, a u32.
+_MOST_DIGITS = 10
+
+
 def _special_tokens(given: list[str] | None) -> dict[str, int] | None:
     if given is None:
         return None
     tokens = {}
     for item in given:
         token, _, number = item.rpartition("=")
-        if not token or not number.isdecimal():
+        if not token or not number.isdecimal() or len(number) > _MOST_DIGITS:
             raise InvalidArgument(f"--special-token wants TOKEN=ID, not {item!r}")
         tokens[token] = int(number)
     return tokens

@@ -166,7 +166,10 @@ def _limits(given: Iterable[str]) -> dict[str, Any]:
             raise InvalidArgument(f"a limit is LIMIT=VALUE, not {item!r}")
         outer, dot, inner = name.partition(".")
         if dot:
-            said.setdefault(outer, {})[inner] = _value(value)
+            inside = said.setdefault(outer, {})
+            if not isinstance(inside, dict):
+                raise InvalidArgument(f"{outer} has a value already, and {item!r} is a part of it")
+            inside[inner] = _value(value)
         else:
             said[name] = _value(value)
     return said

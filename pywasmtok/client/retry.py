@@ -19,6 +19,7 @@ __all__ = ["Attempts", "Retries", "check_seconds"]
 # Too many requests; no room, or about to stop. A proxy says 502 when the server behind it is away.
 _AGAIN: Final = frozenset({429, 502, 503})
 _SUCCESS_ENDS: Final = 300
+_NOT_FOUND: Final = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Attempts:
         self._chance = chance
         self._end = now() + deadline
         self._done = 0
+        self._lost_before = False
 
     def remaining(self) -> float:
         """Seconds that the next step may take."""
@@ -83,6 +85,9 @@ class Attempts:
         that the answer speaks of."""
         if answer.status < _SUCCESS_ENDS:
             return None
+        if answer.status == _NOT_FOUND and self._call.method == "DELETE" and self._lost_before:
+            # An earlier attempt has deleted it, and the answer to that was lost.
+            return None
         error = error_of(answer.status, answer.headers, answer.content)
         if answer.status not in _AGAIN:
             raise error
@@ -90,13 +95,15 @@ class Attempts:
 
     def lost(self, error: TokenizerError) -> float:
         """The connection is gone, or there was none: how long to wait, or the error."""
+        self._lost_before = True
         return self._wait(error, 0.0)
 
     def _wait(self, error: TokenizerError, at_least: float) -> float:
         retries = self._retries
         if not self._call.repeatable or self._done >= retries.most:
             raise error
-        longest = min(retries.first * 2.0**self._done, retries.longest)
+        # Later powers are beyond any bound, and at last beyond what a float can be.
+        longest = min(retries.first * 2.0 ** min(self._done, 60), retries.longest)
         self._done += 1
         # Jitter: clients that were refused at the same time do not retry at the same time.
         wait = max(at_least, longest * (1 - self._chance() / 2))
@@ -117,7 +124,7 @@ def _asked_for(answer: Answer, error: TokenizerError) -> float:
         return float(header)
     try:
         at = parsedate_to_datetime(header)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)

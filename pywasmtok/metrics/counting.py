@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -64,6 +64,8 @@ class Counting:
         try:
             if operation == "decode_batch":
                 args, how = _listed(*args, **how)
+            elif operation in {"decode", "stream"}:
+                args = (owner, _sized(args[1]), *args[2:])
             answer = call(*args, **how)
         except Exception as error:
             self.failed(operation.partition(" ")[0], error)
@@ -149,8 +151,13 @@ def _listed(tok: Any, *args: Any, **how: Any) -> tuple[tuple[Any, ...], dict[str
     """An iterator can be read only once; what is none is the method's to refuse."""
     lists, args = (how.pop("lists"), args) if "lists" in how else (args[0], args[1:])
     if isinstance(lists, Iterable) and not isinstance(lists, str | bytes):
-        lists = tok.listed(lists)
+        lists = list(map(_sized, tok.listed(lists)))
     return (tok, lists, *args), how
+
+
+def _sized(ids: Any) -> Any:
+    """An iterator of ids can be read only once, too, and has no length."""
+    return list(ids) if isinstance(ids, Iterator) else ids
 
 
 def format_of(tokenizer: Any) -> str:

@@ -15,7 +15,7 @@ from server.fakes import FakeService
 
 from client.live import local_tokenizer, serving
 from pywasmtok import InvalidArgument, StopSequenceConfig, Unsupported
-from pywasmtok.client import AsyncClient, Client, ConnectionFailed
+from pywasmtok.client import AsyncClient, Client, ConnectionFailed, RemoteError
 from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Config
 from pywasmtok.server.errors import Forbidden, NotFound, Unauthorized
@@ -220,3 +220,33 @@ def test_a_socket_that_is_refused_is_a_typed_error(url: str, with_keys: tuple[st
                     pass
 
     asyncio.run(main())
+
+
+def test_a_socket_follows_no_redirection() -> None:
+    """A key is for the server that it was given for."""
+    pytest.importorskip("websockets")
+    reached = []
+
+    async def main() -> None:
+        async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            reached.append(await reader.read(1))
+            writer.close()
+
+        async def server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            head = f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n"
+            writer.write(head.encode())
+            await writer.drain()
+            writer.close()
+
+        other = await asyncio.start_server(elsewhere, "127.0.0.1", 0)
+        target = f"ws://127.0.0.1:{other.sockets[0].getsockname()[1]}/x"
+        first = await asyncio.start_server(server, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{first.sockets[0].getsockname()[1]}"
+        async with other, first, AsyncClient(url, key="secret") as client:
+            with pytest.raises(RemoteError, match="answered 302"):
+                async with client.tokenizer("demo").streams():
+                    pass
+
+    asyncio.run(main())
+    assert reached == []

@@ -88,6 +88,19 @@ def test_what_does_more_when_done_twice_is_never_done_twice() -> None:
         turns.answered(refusal(503, "overloaded", retry_after=0.1))
 
 
+def test_waits_stay_at_the_longest_however_many_they_are() -> None:
+    clock = Clock()
+    often = Retries(most=2000, first=0.001, longest=0.001)
+    turns = Attempts(Call("GET", "/x", nothing), often, 60.0, now=clock.now)
+    assert all(turns.lost(ConnectionFailed("gone")) <= 0.001 for _ in range(1100))
+
+
+def test_a_date_that_no_clock_has_is_no_wait() -> None:
+    turns, _ = attempts()
+    header = {"retry-after": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"}
+    assert turns.answered(refusal(503, "draining", header)) is not None
+
+
 @pytest.mark.parametrize(("status", "kind"), [(400, "bad_request"), (504, "deadline_exceeded")])
 def test_other_errors_are_not_asked_again(status: int, kind: str) -> None:
     with pytest.raises(TokenizerError) as caught:
@@ -148,6 +161,16 @@ def test_a_key_is_made_once() -> None:
     with client(handler) as one, pytest.raises(ConnectionFailed):
         one.make_key("acme")
     assert len(asked) == 1
+
+
+def test_a_deletion_whose_answer_was_lost_is_done() -> None:
+    gone = httpx.Response(404, json={"error": {"kind": "unknown_tokenizer", "message": "none"}})
+    handler, asked = failing(httpx.ReadError("reset"), gone, gone)
+    with client(handler) as one:
+        one.delete("mine")
+        with pytest.raises(TokenizerError):
+            one.delete("mine")
+    assert [request.method for request in asked] == ["DELETE"] * 3
 
 
 def test_an_answer_that_is_late_is_not_asked_for_twice() -> None:

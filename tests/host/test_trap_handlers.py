@@ -153,6 +153,57 @@ def test_the_very_next_call_sees_faulthandler() -> None:
     )
 
 
+def test_no_thread_is_waited_for_that_makes_an_instance() -> None:
+    """It has the lock of its pool, and may wait for a lock of the thread that looks."""
+    assert (
+        run(
+            START
+            + """
+    import threading
+    tok = cores.load()
+    tok.encode_ids("right", False)
+    held, done, given_up = threading.Event(), threading.Event(), []
+    def hold():
+        with tok._pool._lock:
+            held.set()
+            if not done.wait(10):
+                given_up.append(True)
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    faulthandler.enable()
+    print(trap_handlers.look(), given_up)
+    done.set()
+    thread.join()
+    trap_all(tok)
+    """
+        )
+        == "True []"
+    )
+
+
+def test_an_instance_that_waits_since_the_load_is_looked_at() -> None:
+    assert (
+        run(
+            START
+            + """
+    import tempfile
+    from pywasmtok._host import load_tokenizer
+    from pywasmtok._host.snapshots.store import SnapshotStore
+    from small_tokenizer import small_file
+    store = SnapshotStore(tempfile.mkdtemp())
+    # A small file is not worth a snapshot.
+    data = small_file() + b" " * store.smallest
+    load_tokenizer(data, snapshots=store)
+    tok = load_tokenizer(data, snapshots=store)
+    faulthandler.enable()
+    print(tok.from_snapshot, tok._pool.acquire().core.usable)
+    """
+        )
+        == "True True"
+    )
+
+
 def test_a_long_call_looks_first() -> None:
     assert (
         run(

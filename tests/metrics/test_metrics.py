@@ -296,6 +296,15 @@ def test_batches_are_read_once_and_within_bounds(registry: Any) -> None:
     assert registry.get_sample_value("pywasmtok_errors_total", labels) == 1
 
 
+def test_iterators_of_ids_are_read_once(registry: Any) -> None:
+    metrics.enable(registry)
+    tok = open_bytes(small.file())
+    assert tok.decode(iter([97, 98])) == "ab"
+    assert tok.decode_batch([iter([97]), [98, 99]]) == ["a", "bc"]
+    assert tok.decode_stream().step_batch(iter([97, 98])) == "ab"
+    assert registry.get_sample_value("pywasmtok_decoded_tokens_total", core()) == 5
+
+
 def test_streams_made_before_are_counted(registry: Any) -> None:
     stream = open_bytes(small.file()).decode_stream()
     stream.step(97)

@@ -81,6 +81,8 @@ def test_limits_are_changed_one_by_one(run: Any) -> None:
     assert not run("tenants", "limit", "acme", "--enable")["disabled"]
     for wrong in ("speed=3", "calls.speed=3", "queued=x", "queued", "queued=-1"):
         assert "invalid_argument" in run("tenants", "limit", "acme", wrong, status=2)
+    both = "calls=none", "calls.deadline=1"
+    assert "invalid_argument" in run("tenants", "limit", "acme", *both, status=2)
 
 
 def test_a_tenant_is_removed_with_all_it_has(run: Any, folder: Path) -> None:

@@ -102,7 +102,8 @@ class ImageSource:
 
     def new_instance(self) -> Instance:
         first, self._first = self._first, None
-        return first or self._clone()
+        # Handlers may have been replaced since it was made.
+        return first if first is not None and first.core.usable else self._clone()
 
     def _clone(self) -> Instance:
         if not self._core.usable:

@@ -74,7 +74,7 @@ class Pool:
         self._new_lock()
         self._waiting = 0
         # Busy instances may have become unusable: each is looked at when it comes back.
-        self._suspicious = False
+        self._suspicious, self._suspicions = False, 0
         self._retired = False
         self._until_look, self._faulthandler = 0, faulthandler_enabled()
         # A weak set: an instance that gets lost in any way leaves it.
@@ -157,12 +157,14 @@ class Pool:
     def attend(self) -> None:
         """After an instance has come back: drops what is unusable and wakes a waiting thread."""
         with self._lock:
-            source = self._source
+            source, seen = self._source, self._suspicions
             if source is None or self._retired:
                 self._clear()
             else:
                 self._sort_out(source)
-                self._suspicious = not all(map(source.usable, tuple(self._live)))
+                all_usable = all(map(source.usable, tuple(self._live)))
+                # `suspect` does not wait for the lock.
+                self._suspicious = not all_usable or seen != self._suspicions
             if self._waiting:
                 self._change.notify()
             else:
@@ -190,11 +192,16 @@ class Pool:
         self._faulthandler, self._until_look = enabled, trap_handlers.CALLS
 
     def suspect(self) -> None:
-        """Instances may have become unusable: idle ones now, busy ones when they come back."""
-        with self._lock:
-            self._suspicious = self.attention = True
-            if self._source is not None:
-                self._sort_out(self._source)
+        """Instances may have become unusable: idle ones now, busy ones when they come back. The
+        lock is not taken: the caller may hold another one, and the thread with this one wait for
+        that."""
+        self._suspicions += 1
+        self._suspicious = self.attention = True
+        source = self._source
+        if source is not None:
+            self._sort_out(source)
+            if self._source is None or self._retired:
+                self._clear()
 
     def after_fork(self) -> None:
         # Only the forking thread lives on; what the others held is never given back.
@@ -257,10 +264,9 @@ class Pool:
                 instance = self.idle.pop()
             except IndexError:
                 break
+            # One that is not kept dies, and leaves `_live` by that.
             if source.usable(instance):
                 good.append(instance)
-            else:
-                self._live.discard(instance)
         self.idle.extend(reversed(good))
 
     def _clear(self) -> None:

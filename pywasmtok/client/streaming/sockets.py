@@ -133,12 +133,18 @@ class Streams:
             raise BackendUnavailable(
                 "the package websockets is not installed", hint="Run: pip install websockets"
             ) from error
+
+        class Direct(connect):
+            def process_redirect(self, exc: Exception) -> Exception | str:
+                """A key is for the server that it was given for: redirections are not followed."""
+                return exc
+
         settings = self._settings
         more: dict[str, Any] = {}
         if self._url.startswith("wss:") and settings.verify is not True:
             more["ssl"] = settings.verify
         try:
-            self._socket = await connect(
+            self._socket = await Direct(
                 self._url,
                 additional_headers=settings.key.headers(),
                 max_size=_MOST_BYTES,
