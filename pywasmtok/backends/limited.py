@@ -208,7 +208,11 @@ class Limited:
 
 def _sized(ids: Any) -> Any:
     """Ids that can be counted: an iterator is read."""
-    return ids if hasattr(ids, "__len__") else memoryview(as_bytes(ids)).cast("I")
+    try:
+        len(ids)
+    except TypeError:
+        return memoryview(as_bytes(ids)).cast("I")
+    return ids
 
 
 def _flat(items: Iterable[Any]) -> Iterator[object]:

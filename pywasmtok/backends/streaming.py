@@ -154,6 +154,8 @@ class Streaming(ABC):
             return Node(self, state)
         node = self._nodes.get(state)
         if node is None:
+            if len(self._nodes) >= MOST:
+                self.forget()
             node = self._nodes[state] = Node(self, state)
         return node
 
@@ -162,6 +164,8 @@ class Streaming(ABC):
             return StopNode(core)
         node = self._stop_nodes.get(core)
         if node is None:
+            if len(self._stop_nodes) >= MOST:
+                self.forget()
             node = self._stop_nodes[core] = StopNode(core)
         return node
 

@@ -226,5 +226,10 @@ class ChatMethods:
             from .templates.catalog import ChatTemplates
 
             self._require_templates("the text of a chat template")
-            known = self._chat = ChatTemplates.of(cast("Tokenizer", self))
+            tok = cast("Tokenizer", self)
+            recipe = tok.recipe
+            known = ChatTemplates.of(tok)
+            if tok.recipe is recipe:
+                # No other template was set meanwhile.
+                self._chat = known
         return known

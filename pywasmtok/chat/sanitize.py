@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import Unsupported
+from ..errors import TemplateLimitExceeded, Unsupported
 from ..loading.literals import literal_text
+from .rendering.plain import DEEPEST, is_object, plain
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -44,15 +45,19 @@ def mark(value: Any, control: Sequence[str]) -> Any:
     return _mark(value, _pattern(tuple(control)))
 
 
-def _mark(value: Any, pattern: re.Pattern[str]) -> Any:
+def _mark(value: Any, pattern: re.Pattern[str], depth: int = 0) -> Any:
     if isinstance(value, str):
         # Marks that were there already are forged.
         clean = value.replace(_START, "").replace(_END, "")
         return pattern.sub(rf"{_START}\g<0>{_END}", clean)
-    if isinstance(value, dict):
-        return {key: _mark(item, pattern) for key, item in value.items()}
+    if depth > DEEPEST:
+        raise TemplateLimitExceeded(f"deeper than {DEEPEST} levels", feature="depth")
+    if isinstance(value, Mapping):
+        return {key: _mark(item, pattern, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mark(item, pattern) for item in value]
+        return [_mark(item, pattern, depth + 1) for item in value]
+    if is_object(value):
+        return _mark(plain(value), pattern, depth + 1)
     return value
 
 

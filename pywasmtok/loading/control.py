@@ -50,5 +50,6 @@ def control_for_core(sidecars: Sidecars, template: TemplatePlace | None) -> dict
 def _contents(tokens: Iterable[object] | object) -> Iterator[str]:
     for token in tokens if isinstance(tokens, Iterable) and not isinstance(tokens, str) else ():
         text = token.get("content") if isinstance(token, Mapping) else token
-        if isinstance(text, str) and text:
+        # No token is called like a lone surrogate.
+        if isinstance(text, str) and text and text == text.encode(errors="ignore").decode():
             yield text

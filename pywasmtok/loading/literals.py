@@ -23,7 +23,9 @@ _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 @lru_cache(maxsize=128)
 def literal_text(source: str) -> str:
     """The literals, apart from each other: no name can lie in two of them."""
-    return "\0".join(dict.fromkeys(_literals(re.sub(r"\r\n|\r", "\n", source))))
+    text = "\0".join(dict.fromkeys(_literals(re.sub(r"\r\n|\r", "\n", source))))
+    # No name has the lone surrogate of an escape.
+    return text.encode(errors="replace").decode()
 
 
 def _literals(source: str) -> Iterator[str]:

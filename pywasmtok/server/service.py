@@ -45,6 +45,7 @@ from .limits import changed
 from .names import check_alias
 from .observe.usage import UsageWriter
 from .scheduling.executor import NotNowError
+from .store.rules import check_room
 from .store.schedule import Checks
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ class Service:
             except StorageFull as full:
                 # A full disk has no limit of its own, and removing this tenant's files would not
                 # help.
-                if full.limit is None or not self._make_room(tenant.name, info.digest):
+                if full.limit is None or not self._make_room(record, limits):
                     tenant.remove(info.digest)
                     raise
             except TokenizerError:
@@ -379,14 +380,22 @@ class Service:
             tenant.remove(digest)
             return tenant.add(data, **options)
 
-    def _make_room(self, tenant: str, kept: str) -> bool:
-        for record in self._view().nameless(tenant):
-            if record.info.digest != kept:
-                with contextlib.suppress(UnknownTokenizer):
-                    self.store.remove_tokenizer(tenant, record.info.digest)
-                self.refresh()
-                return True
-        return False
+    def _make_room(self, new: TokenizerRecord, limits: TenantLimits) -> bool:
+        """Removes the oldest tokenizer without a name; none if the new one would not fit then."""
+        view, kept = self._view(), new.info.digest
+        nameless = [one.info.digest for one in view.nameless(new.tenant) if one.info.digest != kept]
+        mine = view.tokenizers.get(new.tenant, {})
+        stay = [one.info.bytes for digest, one in mine.items() if digest not in {kept, *nameless}]
+        try:
+            check_room(len(stay), sum(stay), new.info.bytes, limits.stored_bytes, limits.tokenizers)
+        except StorageFull:
+            return False
+        if not nameless:
+            return False
+        with contextlib.suppress(UnknownTokenizer):
+            self.store.remove_tokenizer(new.tenant, nameless[0])
+        self.refresh()
+        return True
 
     def _require_local(self) -> None:
         if LOCAL not in [record.name for record in self.store.tenants()]:

@@ -10,10 +10,11 @@ what it is called with.
 from __future__ import annotations
 
 import ctypes
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .._locks import ForkSafeLock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Integers:
         # Calls a function with arguments of which only the addresses are at hand. It counts the
         # references to them, as every call does.
         self._call = _Call(("PyObject_Vectorcall", ctypes.pythonapi))
-        self._growing = Lock()
+        self._growing = ForkSafeLock()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -73,7 +74,9 @@ class Integers:
     def _grow(self, largest: int) -> None:
         with self._growing:
             wanted = (largest // _STEP + 1) * _STEP
-            # Only ever more of them, and none is moved: others may be using the addresses.
+            # Only ever more of them, and none is moved: others may be using the addresses. An
+            # exception of a signal handler may come between the two steps.
             if wanted > len(self._kept):
                 self._kept.extend(range(len(self._kept), wanted))
-                self._addresses = np.fromiter(map(id, self._kept), np.uintp, wanted)
+            if len(self._addresses) < len(self._kept):
+                self._addresses = np.fromiter(map(id, self._kept), np.uintp, len(self._kept))

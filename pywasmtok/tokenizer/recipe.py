@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_SIDECARS", "BackendInfo", "Options", "Recipe", "Sidecars", "makers"]
 
 _IDS = 1 << 32
+_MOST_DIGITS = 10
 
 
 class BackendInfo(NamedTuple):
@@ -105,11 +106,12 @@ class Sidecars(NamedTuple):
             return {}
         tokens: dict[int, Mapping[str, Any]] = {}
         for number, token in listed.items():
-            if not number.isdecimal() or not isinstance(_field(token, "content"), str):
+            is_id = number.isdecimal() and len(number) <= _MOST_DIGITS
+            if not is_id or not isinstance(_field(token, "content"), str):
                 raise InvalidFile(
                     "not an id and a token",
                     source="tokenizer_config.json",
-                    path=f"$.added_tokens_decoder[{number!r}]",
+                    path=f"$.added_tokens_decoder[{number[:40]!r}]",
                 )
             tokens[int(number)] = token
         return dict(sorted(tokens.items()))

@@ -12,6 +12,8 @@ from assets import ROOT, needs_assets
 
 import pywasmtok
 from chat.whole_reference import ReferenceRenderer
+from pywasmtok._host.template.pool import TemplatePools
+from pywasmtok.chat.rendering.sandbox import SandboxRenderer
 from pywasmtok.chat.templates.capabilities import ChatCapabilities, probe
 
 PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
@@ -141,3 +143,26 @@ def test_real_templates(name: str) -> None:
     path = ROOT / "chat" / "templates" / f"{name}.jinja"
     seen = found(path.read_bytes().decode()).as_dict()
     assert {key: seen[key] for key in KNOWN[name]} == KNOWN[name]
+
+
+def test_a_tokenizer_is_asked_in_its_own_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, used = TemplatePools(), set()
+    pool = TemplatePools.pool
+
+    def noted(pools: TemplatePools, *args: Any) -> Any:
+        used.add(pools)
+        return pool(pools, *args)
+
+    monkeypatch.setattr(TemplatePools, "pool", noted)
+    tok = pywasmtok.create_tokenizer_with_chat_template("builtin:demo", PLAIN)
+    tok.chat_sandbox = SandboxRenderer(own)
+    assert tok.chat_capabilities.content == "string"
+    assert used == {own}
+
+
+def test_a_function_may_fail_as_it_likes() -> None:
+    def write(messages: Any, **_: Any) -> str:
+        return "".join(message["content"] + "!" for message in messages)
+
+    tok = pywasmtok.create_tokenizer_with_chat_template("builtin:demo", write)
+    assert tok.chat_capabilities.content == "string"

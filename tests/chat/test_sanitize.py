@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import UserDict
+from dataclasses import dataclass
 from typing import Any
 
 import assets
@@ -11,7 +13,7 @@ from assets import ROOT, Asset, needs_assets
 
 from pywasmtok import Tokenizer
 from pywasmtok.chat.sanitize import control_tokens, encode_marked, mark
-from pywasmtok.errors import Unsupported
+from pywasmtok.errors import TemplateLimitExceeded, Unsupported
 from pywasmtok.loading.literals import literal_text
 
 from .environment import needs_reference
@@ -113,3 +115,18 @@ def test_no_literal_of_a_real_template_is_overlooked() -> None:
         found = literal_text(source)
         for literal in expected:
             assert literal.strip() in found, (source, literal)
+
+
+def test_every_kind_of_message_is_marked() -> None:
+    @dataclass
+    class Message:
+        role: str
+        content: str
+
+    expected = mark({"role": "user", "content": "<s>x"}, ["<s>"])
+    for message in (UserDict(role="user", content="<s>x"), Message("user", "<s>x")):
+        assert mark([message], ["<s>"]) == [expected]
+    nested: list[Any] = []
+    nested.append(nested)
+    with pytest.raises(TemplateLimitExceeded):
+        mark(nested, ["<s>"])

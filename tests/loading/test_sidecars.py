@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,35 @@ def test_real_ones_can_be_read(path: Path, tmp_path: Path) -> None:
     config_for_core(found, bos_and_eos=True)
     if path.stem.endswith("chat_template"):
         assert found.templates
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"chat_template": "{{ '\\ud800' if false else 'a' }}{{ messages[0].content }}"},
+        {"bos_token": "\ud800", "chat_template": "x"},
+    ],
+)
+def test_a_lone_surrogate_names_no_token(config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(small.file())
+    expected = pywasmtok.create_tokenizer(tmp_path / "tokenizer.json").encode("ab").ids
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    assert pywasmtok.create_tokenizer(tmp_path).encode("ab").ids == expected
+
+
+def test_folders_in_place_of_files_leave_nothing_open(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").mkdir()
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for _ in range(20):
+        with pytest.raises(pywasmtok.LoadError):
+            pywasmtok.create_tokenizer(tmp_path)
+    if before:
+        assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def test_an_id_of_thousands_of_digits() -> None:
+    listed = {"9" * 5000: {"content": "x"}}
+    config = {"tokenizer_config.json": {"added_tokens_decoder": listed}}
+    sidecars = Sidecars(objects=config)
+    with pytest.raises(pywasmtok.InvalidFile):
+        sidecars.added_tokens()

@@ -214,3 +214,12 @@ def test_the_body_counts_as_the_cost() -> None:
         with TestClient(app, base_url="http://127.0.0.1") as client:
             client.post("/tokenize", content=body)
     assert costs == [len(body)]
+
+
+@pytest.mark.parametrize("text", [None, 5])
+def test_a_part_whose_text_is_none_is_a_wrong_request(text: Any) -> None:
+    begun = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+    with client_of() as client:
+        found = client.post("/apply-template", json={"messages": [*MESSAGES, begun]})
+        assert found.status_code == 400
+        assert found.json()["error"]["kind"] == "bad_request"

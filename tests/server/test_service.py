@@ -461,3 +461,14 @@ def change(store: Store, chance: random.Random, name: str) -> None:
             store.remove_alias(name, "m")
         case _ if chance.random() < 0.3:
             store.remove_tenant(name)
+
+
+def test_what_never_fits_removes_nothing(service: Service) -> None:
+    small, large = words_of("1"), words_of(*map(str, range(500)))
+    limits = TenantLimits(stored_bytes=2 * len(small) + 10)
+    service.store.put_tenant(TenantRecord("acme", limits, 1.0))
+    old = upload(service, "acme", small, "model")
+    new = upload(service, "acme", words_of("2"), "model")
+    with pytest.raises(StorageFull):
+        upload(service, "acme", large, "model")
+    assert {one.info.digest for one in service.listed(ACME)} == {old, new}

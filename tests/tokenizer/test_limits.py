@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import small
 
@@ -104,3 +105,11 @@ def test_details_larger_than_the_memory() -> None:
         with pytest.raises(pywasmtok.errors.MemoryLimit, match=r"2147483648 bytes.*in parts"):
             getattr(tok.encode(text, "a pair has no parts"), name)
     assert tok.encode("hello").tokens
+
+
+def test_a_number_is_no_list_with_a_bound_either() -> None:
+    number: Any = np.array(5)
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    for one in (tok, tok.limited(max_tokens=5)):
+        with pytest.raises(pywasmtok.InvalidArgument):
+            one.decode(number)

@@ -125,3 +125,12 @@ assert _lists._integers is None
 
 def test_numpy_is_not_loaded_for_it() -> None:
     subprocess.run([sys.executable, "-c", NO_NUMPY], check=True)
+
+
+def test_a_growth_that_a_signal_ended_is_finished_later(kept: Integers) -> None:
+    ids = some_ids(1000, below=100)
+    assert kept.listed(packed(ids)) == ids
+    # Where the handler of a signal raised.
+    kept._kept.extend(range(len(kept._kept), 1 << 17))
+    larger = [*ids, 100_000]
+    assert kept.listed(packed(larger)) == larger

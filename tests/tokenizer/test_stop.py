@@ -27,6 +27,7 @@ from pywasmtok import (
     StopSequenceDecoder,
     Text,
 )
+from pywasmtok.backends import streaming
 
 
 @pytest.fixture(scope="module")
@@ -450,3 +451,16 @@ def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
 def test_stops_are_bounded(byte_level: pywasmtok.Tokenizer) -> None:
     with pytest.raises(pywasmtok.LimitExceeded, match="stop sequences"):
         stop(byte_level, "x" * 100_000)
+
+
+def test_what_is_remembered_of_stops_and_streams_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streaming, "MOST", 50)
+    tok = streams.open_bytes(small.file())
+    for number in range(200):
+        config = StopSequenceConfig(stop_sequences=(f"stop{number}",))
+        tok.stop_decoder(config).process_tokens([97, 98])
+        tok.decode_stream().step_batch([0xF0, 128 + number % 64, 128 + number // 64])
+    assert 0 < len(tok.streaming._stop_nodes) <= 50
+    assert 0 < len(tok.streaming._nodes) <= 50

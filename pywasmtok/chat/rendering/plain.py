@@ -23,7 +23,7 @@ __all__ = ["pack", "pack_plain", "place", "plain"]
 # before, and the same in every release of Python.
 _VERSION: Final = 4
 # Deeper than any limit that is sensible; `marshal` takes some 200 bytes of stack for each level.
-_DEEPEST: Final = 256
+DEEPEST: Final = 256
 
 
 def pack(request: Mapping[str, Any]) -> bytes:
@@ -49,9 +49,9 @@ def plain(value: Any, path: tuple[object, ...] = ()) -> Any:
         return _text(str.__str__(value), path)
     if value is None or isinstance(value, int | float):
         return _number(value)
-    if len(path) > _DEEPEST:
+    if len(path) > DEEPEST:
         raise TemplateLimitExceeded(
-            f"the request is deeper than {_DEEPEST} levels", feature="depth", path=place(path)
+            f"the request is deeper than {DEEPEST} levels", feature="depth", path=place(path)
         )
     if isinstance(value, Mapping):
         return {plain(key, (*path, key)): plain(item, (*path, key)) for key, item in value.items()}
@@ -74,14 +74,20 @@ def _of_object(value: Any, path: tuple[object, ...]) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return plain(value.item(), path)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if not is_object(value):
+        return f"<{type(value).__name__}>"
+    if dataclasses.is_dataclass(value):
         return {
             field.name: plain(getattr(value, field.name), (*path, field.name))
             for field in dataclasses.fields(value)
         }
-    if callable(getattr(value, "model_dump", None)):
-        return plain(value.model_dump(), path)
-    return f"<{type(value).__name__}>"
+    return plain(value.model_dump(), path)
+
+
+def is_object(value: Any) -> bool:
+    """Whether it has fields: of a dataclass, or of a model of pydantic."""
+    has_fields = dataclasses.is_dataclass(value) or callable(getattr(value, "model_dump", None))
+    return has_fields and not isinstance(value, type)
 
 
 def _text(text: str, path: tuple[object, ...]) -> str:

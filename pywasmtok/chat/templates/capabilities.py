@@ -90,10 +90,11 @@ def capabilities_of(templates: ChatTemplates) -> ChatCapabilities:
     if known is None:
         chosen = templates.get(None, None)
         for_tools = templates.get(None, [])
-        plain = chosen.compile(None, strict=False, limits=_LIMITS)
+        sandbox = templates.sandbox
+        plain = chosen.compile(None, strict=False, limits=_LIMITS, sandbox=sandbox)
         tools = plain
         if for_tools != chosen:
-            tools = for_tools.compile(None, strict=False, limits=_LIMITS)
+            tools = for_tools.compile(None, strict=False, limits=_LIMITS, sandbox=sandbox)
         known = templates.capabilities = probe(plain, templates.special_tokens, tools=tools)
     return known
 
@@ -139,7 +140,8 @@ class _Probe:
         try:
             request = replace(self._base, messages=messages, **changes)
             return self._template.render(request).text
-        except TokenizerError:
+        except Exception:
+            # A template that is a function refuses with exceptions of its own.
             return None
 
     def content(self) -> Found:

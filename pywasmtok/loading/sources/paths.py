@@ -90,7 +90,7 @@ def read_lazily(path: bytes, limits: Limits) -> LazyContent:
 def _read(path: bytes, limits: Limits, lazily: bool) -> LazyContent:
     name = printable(path)
     try:
-        with open(os.open(path, _OPEN_FLAGS), "rb") as stream:
+        with open(path, "rb", opener=lambda path, _: os.open(path, _OPEN_FLAGS)) as stream:
             state = os.fstat(stream.fileno())
             if not stat.S_ISREG(state.st_mode):
                 raise LoadError("this is no regular file", source=name)

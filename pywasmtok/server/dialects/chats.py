@@ -52,7 +52,10 @@ def _without_begun_answer(messages: list[dict[str, Any]]) -> tuple[list[dict[str
         return messages, ""
     content = messages[-1].get("content")
     if isinstance(content, list):
-        content = "".join(part.get("text", "") for part in content if isinstance(part, dict))
+        texts = [part.get("text", "") for part in content if isinstance(part, dict)]
+        if not all(isinstance(text, str) for text in texts):
+            raise BadRequest("the text of a part is no text", path="$.messages")
+        content = "".join(texts)
     if not isinstance(content, str):
         return messages, ""
     if messages[-2].get("role") == "assistant":

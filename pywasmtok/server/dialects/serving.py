@@ -40,11 +40,16 @@ def text_of_chat(
 def joined_parts(served: Served, messages: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Parts of text as one string, where the template takes nothing else: what vLLM, llama.cpp and
     TGI do before they render."""
-    listed = [message for message in messages if isinstance(message.get("content"), list)]
-    if not listed or served.tokenizer.chat_capabilities.content != "string":
+
+    def has_parts(message: Mapping[str, Any]) -> bool:
+        return isinstance(message.get("content"), list)
+
+    if not any(map(has_parts, messages)):
+        return list(messages)
+    if served.tokenizer.chat_capabilities.content != "string":
         return list(messages)
     return [
-        {**message, "content": _joined(message["content"])} if message in listed else message
+        {**message, "content": _joined(message["content"])} if has_parts(message) else message
         for message in messages
     ]
 
