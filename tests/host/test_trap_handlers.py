@@ -227,7 +227,7 @@ def test_threads_go_on_while_the_handlers_are_lost() -> None:
         run(
             START
             + """
-    import threading
+    import threading, time
     tok = cores.load()
     done, wrong = threading.Event(), []
 
@@ -236,6 +236,8 @@ def test_threads_go_on_while_the_handlers_are_lost() -> None:
         while not done.is_set():
             if tok.encode_ids(text, False) != cores.ids_of(text):
                 wrong.append(number)
+            # Else the main thread gets no turn for up to half a minute.
+            time.sleep(0.0001)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
     for thread in threads:
