@@ -185,20 +185,13 @@ class _Connection:
         stream = await self._opened(message) if message.open else self._known(message)
         name, ids = message.stream, message.ids
         cost = len(ids) * ID_BYTES
-        try:
-            step: Step = await self._service.run(
-                stream.served,
-                cost,
-                lambda: stream.step(ids, message.finish),
-                inline=cost <= _SHORT,
-                operation="stream",
-            )
-        except TokenizerError:
-            if message.open:
-                # Nothing is taken of a message that failed: it may be sent again.
-                del self._streams[name]
-                self._desk.leave(self._caller)
-            raise
+        step: Step = await self._service.run(
+            stream.served,
+            cost,
+            lambda: stream.step(ids, message.finish),
+            inline=cost <= _SHORT,
+            operation="stream",
+        )
         over = step.matched is not None or message.finish
         if over:
             del self._streams[name]
