@@ -17,7 +17,7 @@ from ..._host.template.core import has_deep_stack
 from ..._host.wasm.status import lone_surrogate
 from ...errors import TemplateLimitExceeded
 
-__all__ = ["pack", "pack_plain", "place", "plain"]
+__all__ = ["DEEPEST", "is_object", "pack", "pack_plain", "place", "plain"]
 
 # The fourth version of the format: short strings without a copy, references to what was written
 # before, and the same in every release of Python.
