@@ -15,10 +15,10 @@ from ..errors import InvalidArgument, TokenizerError
 from ..loading.choice import choose_encoder
 from ..server.auth.keys import make_key
 from ..server.contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord
-from ..server.errors import Conflict, NotFound
+from ..server.errors import Conflict
 from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
-from ..server.store.rules import rotate
+from ..server.store.rules import no_such_tenant
 from ..server.store.schedule import Checks
 from .common import one_line, print_json, source_file
 from .exits import Exit
@@ -50,11 +50,15 @@ __all__ = [
 def add_tenant(asked: argparse.Namespace) -> int:
     store, config = open_named_store(asked)
     name = check_tenant(asked.name)
-    if name in [one.name for one in store.tenants()]:
-        raise Conflict(f"there is a tenant {name!r} already")
     record = TenantRecord(name, changed(_defaults(config), _limits(asked.limits)), time.time())
     key, kept = make_key(name)
-    store.put_tenant(record)
+
+    def made_from(old: TenantRecord | None) -> TenantRecord:
+        if old is not None:
+            raise Conflict(f"there is a tenant {name!r} already")
+        return record
+
+    store.change_tenant(name, made_from)
     store.put_key(kept)
     return _show_key(asked, name, key, kept)
 
@@ -91,29 +95,36 @@ def list_tenant(asked: argparse.Namespace) -> int:
 
 def rotate_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
-    if asked.name is not None:
-        _tenant(store, asked.name)
     if not asked.keep >= 0:
         raise InvalidArgument("--keep is a number of seconds")
     key, kept = make_key(asked.name)
-    store.put_key(kept)
-    rotate(store, kept, asked.keep)
+    store.put_key(kept, keep_others=asked.keep)
     if asked.keep == 0:
         for old in store.keys():
-            if old.tenant == asked.name and old.id != kept.id:
+            # Not the keys that another rotation has made meanwhile.
+            has_ended = old.expires is not None and old.expires <= kept.created
+            if old.tenant == asked.name and has_ended:
                 store.remove_key(old.id)
     return _show_key(asked, asked.name, key, kept)
 
 
 def limit_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
-    record = _tenant(store, asked.name)
-    disabled = asked.disable or (record.disabled and not asked.enable)
-    limits = changed(record.limits, _limits(asked.limits))
-    store.put_tenant(replace(record, limits=limits, disabled=disabled))
+    put: list[TenantRecord] = []
+
+    def made_from(old: TenantRecord | None) -> TenantRecord:
+        if old is None:
+            raise no_such_tenant(asked.name)
+        disabled = asked.disable or (old.disabled and not asked.enable)
+        limits = changed(old.limits, _limits(asked.limits))
+        put.append(replace(old, limits=limits, disabled=disabled))
+        return put[-1]
+
+    store.change_tenant(asked.name, made_from)
+    limits = limits_of(put[-1].limits)
     if asked.json:
-        return print_json({"name": record.name, "disabled": disabled, "limits": limits_of(limits)})
-    for name, value in _flat(limits_of(limits)):
+        return print_json({"name": asked.name, "disabled": put[-1].disabled, "limits": limits})
+    for name, value in _flat(limits):
         print(f"{name} = {'none' if value is None else value}")
     return 0
 
@@ -127,13 +138,6 @@ def remove_tenant(asked: argparse.Namespace) -> int:
 def verify_tenant(asked: argparse.Namespace) -> int:
     """All records, and no file."""
     return _verify(asked, with_files=False, remove=False)
-
-
-def _tenant(store: Store, name: str) -> TenantRecord:
-    for record in store.tenants():
-        if record.name == name:
-            return record
-    raise NotFound(f"there is no tenant {name!r}")
 
 
 def _shown(store: Store, tenant: str | None) -> list[dict[str, Any]]:
@@ -293,13 +297,8 @@ def alias_tokenizer(asked: argparse.Namespace) -> int:
 def remove_tokenizer(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
     names = {one.alias: one.digest for one in store.aliases(_owner(asked))}
-    digest = names.get(asked.name)
-    if digest is None:
-        store.remove_tokenizer(_owner(asked), asked.name)
-    elif list(names.values()).count(digest) == 1:
-        store.remove_tokenizer(_owner(asked), digest)
-    else:
-        store.remove_alias(_owner(asked), asked.name)
+    remove = store.remove_name if asked.name in names else store.remove_tokenizer
+    remove(_owner(asked), asked.name)
     return _done(asked, {"removed": asked.name})
 
 

@@ -116,12 +116,23 @@ class Store(Protocol):
 
     def tenants(self, owner: str | None = None) -> list[TenantRecord]: ...
     def put_tenant(self, record: TenantRecord) -> None: ...
+    def change_tenant(
+        self, name: str, made_from: Callable[[TenantRecord | None], TenantRecord]
+    ) -> None:
+        """Puts what `made_from` makes of the record (None: there is none), in one transaction: no
+        other change comes between."""
+        ...
+
     def remove_tenant(self, name: str) -> None:
         """With its keys, aliases, tokenizers, usage, and files that no other tenant has."""
         ...
 
     def keys(self, owner: str | None = None) -> list[KeyRecord]: ...
-    def put_key(self, record: KeyRecord) -> None: ...
+    def put_key(self, record: KeyRecord, *, keep_others: float | None = None) -> None:
+        """`keep_others`: in the same transaction, the other keys of the same tenant, or of admins,
+        end after so many seconds, if not sooner; those that ended a day ago are removed."""
+        ...
+
     def remove_key(self, id: str) -> None: ...
 
     def was_revoked(self, hash: str) -> bool:
@@ -142,7 +153,14 @@ class Store(Protocol):
         record finds the file. The transaction counts the tenant's bytes, too: `StorageFull`."""
         ...
 
-    def remove_tokenizer(self, tenant: str, digest: str) -> None: ...
+    def remove_tokenizer(self, tenant: str, digest: str, *, nameless: bool = False) -> None:
+        """With its names. `nameless`: only if it has none."""
+        ...
+
+    def remove_name(self, tenant: str, alias: str) -> None:
+        """With the last name, the tokenizer, in one transaction."""
+        ...
+
     def open_file(self, digest: str) -> bytes | LazyFile:
         """KeyError: there is none. A file whose bytes have another hash is a LoadError, reported,
         and never served."""

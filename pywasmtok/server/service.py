@@ -393,13 +393,14 @@ class Service:
         if not nameless:
             return False
         with contextlib.suppress(UnknownTokenizer):
-            self.store.remove_tokenizer(new.tenant, nameless[0])
+            self.store.remove_tokenizer(new.tenant, nameless[0], nameless=True)
         self.refresh()
         return True
 
     def _require_local(self) -> None:
         if LOCAL not in [record.name for record in self.store.tenants()]:
-            self.store.put_tenant(TenantRecord(LOCAL, self._limits, time.time()))
+            new = TenantRecord(LOCAL, self._limits, time.time())
+            self.store.change_tenant(LOCAL, lambda old: old or new)
 
     def _add_tenant(self, name: str, limits: TenantLimits) -> None:
         files = TenantFiles(self.store, self._view, name, self._is_allowed)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import random
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,9 +21,8 @@ from pywasmtok.server.scheduling import inline_permission
 from pywasmtok.server.service import Service
 from pywasmtok.server.store import failures
 from pywasmtok.server.store.folder import FolderStore
-from pywasmtok.server.store.rules import rotate
 from pywasmtok.tenants.errors import UnknownTokenizer
-from server.records import digest, key, tenant, tokenizer
+from server.records import digest, tenant, tokenizer
 from tools.verify.server_kill import Files
 
 
@@ -101,24 +98,3 @@ def test_a_disk_that_fails_is_a_line_a_second(
         with pytest.raises(TokenizerError), failures.typed_errors():
             raise sqlite3.OperationalError("no such table")
     assert len(caplog.records) == 3 * 3
-
-
-def test_a_rotation_removes_keys_that_ended_long_ago(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
-    store.put_tenant(tenant("a"))
-    now = time.time()
-    for id, expires in (("long", now - 90_000), ("just", now - 60), ("late", now + 90_000)):
-        store.put_key(key(id, "a", expires))
-    store.put_key(key("never", "a"))
-    store.put_key(key("admin", None, now - 90_000))
-    kept = replace(key("new", "a"), created=now)
-    store.put_key(kept)
-    rotate(store, kept, 3600.0)
-    assert {one.id: one.expires for one in store.keys()} == {
-        "admin": now - 90_000,
-        "just": now - 60,
-        "late": now + 3600.0,
-        "never": now + 3600.0,
-        "new": None,
-    }
-    store.close()

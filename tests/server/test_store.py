@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pywasmtok import InvalidArgument, Limits
-from pywasmtok.server.contract import PUBLIC, Store
+from pywasmtok.server.contract import PUBLIC, Store, TenantRecord
 from pywasmtok.server.errors import Conflict, NotFound
 from pywasmtok.server.store import open_store, rules
 from pywasmtok.tenants.contract import Usage
@@ -292,3 +292,71 @@ def test_a_secret_is_made_once(store: Store) -> None:
     assert len(one) == len(other) == 32
     assert one != other
     assert store.secret("one") == one
+
+
+def test_a_rotation_removes_keys_that_ended_long_ago(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And makes room by that: in one transaction, so that no key that was deleted meanwhile comes
+    back."""
+    monkeypatch.setattr(rules, "MOST_KEYS", 5)
+    store.put_tenant(tenant("a"))
+    now = 1e9
+    for id, expires in (("long", now - 90_000), ("just", now - 60), ("late", now + 90_000)):
+        store.put_key(key(id, "a", expires))
+    for id in ("never", "other"):
+        store.put_key(key(id, "a"))
+    store.put_key(key("admin", None, now - 90_000))
+    store.put_key(replace(key("new", "a"), created=now), keep_others=3600.0)
+    assert {one.id: one.expires for one in store.keys()} == {
+        "admin": now - 90_000,
+        "just": now - 60,
+        "late": now + 3600.0,
+        "never": now + 3600.0,
+        "other": now + 3600.0,
+        "new": None,
+    }
+    store.put_key(replace(key("admin2", None), created=now), keep_others=0)
+    assert store.was_revoked(key("admin", None).hash)
+    monkeypatch.setattr(rules, "MOST_KEYS", 6)
+    with pytest.raises(Conflict):
+        store.put_key(replace(key("new", "a"), id="same", created=now + 1), keep_others=0)
+    assert "never" in [one.id for one in store.keys() if one.expires == now + 3600.0]
+
+
+def test_with_its_last_name_a_tokenizer_goes(store: Store) -> None:
+    store.put_tenant(tenant("a"))
+    put(store, "a", b"one", "x")
+    store.put_alias(alias("a", "y", b"one"))
+    with pytest.raises(UnknownTokenizer):
+        store.remove_tokenizer("a", digest(b"one"), nameless=True)
+    with pytest.raises(UnknownTokenizer):
+        store.remove_name("a", "z")
+    store.remove_name("a", "x")
+    assert bytes(store.open_file(digest(b"one"))) == b"one"
+    store.remove_name("a", "y")
+    assert (store.tokenizers(), store.aliases()) == ([], [])
+    put(store, "a", b"one", None)
+    store.remove_tokenizer("a", digest(b"one"), nameless=True)
+    with pytest.raises(KeyError):
+        store.open_file(digest(b"one"))
+
+
+def test_no_change_of_a_tenant_is_lost(store: Store) -> None:
+    store.put_tenant(tenant("a", concurrent=1))
+
+    def one_more(old: TenantRecord | None) -> TenantRecord:
+        assert old is not None
+        return replace(old, limits=replace(old.limits, concurrent=old.limits.concurrent + 1))
+
+    def change() -> None:
+        for _ in range(20):
+            store.change_tenant("a", one_more)
+
+    threads = [threading.Thread(target=change) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (found,) = store.tenants()
+    assert found.limits.concurrent == 81

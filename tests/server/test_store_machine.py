@@ -50,9 +50,16 @@ class BothStores(RuleBasedStateMachine):
     def remove_tenant(self, name: str) -> None:
         self.both(lambda store: store.remove_tenant(name))
 
-    @rule(id=KEYS, owner=st.one_of(st.none(), TENANTS), expires=st.one_of(st.none(), st.just(9.0)))
-    def put_key(self, id: str, owner: str | None, expires: float | None) -> None:
-        self.both(lambda store: store.put_key(key(id, owner, expires)))
+    @rule(
+        id=KEYS,
+        owner=st.one_of(st.none(), TENANTS),
+        expires=st.one_of(st.none(), st.just(9.0)),
+        keep=st.one_of(st.none(), st.sampled_from([0.0, 1e6])),
+    )
+    def put_key(
+        self, id: str, owner: str | None, expires: float | None, keep: float | None
+    ) -> None:
+        self.both(lambda store: store.put_key(key(id, owner, expires), keep_others=keep))
 
     @rule(id=KEYS)
     def remove_key(self, id: str) -> None:
@@ -82,9 +89,13 @@ class BothStores(RuleBasedStateMachine):
             lambda store: store.put_tokenizer(record, sent, name, most=most, most_bytes=most_bytes)
         )
 
-    @rule(owner=OWNERS, data=FILES)
-    def remove_tokenizer(self, owner: str, data: bytes) -> None:
-        self.both(lambda store: store.remove_tokenizer(owner, digest(data)))
+    @rule(owner=OWNERS, data=FILES, nameless=st.booleans())
+    def remove_tokenizer(self, owner: str, data: bytes, *, nameless: bool) -> None:
+        self.both(lambda store: store.remove_tokenizer(owner, digest(data), nameless=nameless))
+
+    @rule(owner=OWNERS, name=ALIASES)
+    def remove_name(self, owner: str, name: str) -> None:
+        self.both(lambda store: store.remove_name(owner, name))
 
     @rule(owner=OWNERS, name=ALIASES, data=FILES)
     def put_alias(self, owner: str, name: str, data: bytes) -> None:

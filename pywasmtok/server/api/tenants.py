@@ -16,7 +16,6 @@ from ..errors import NotFound
 from ..limits import changed, limits_of
 from ..names import check_tenant
 from ..requests import body
-from ..store.rules import rotate
 from .answers import json_bytes, json_response
 from .operation import Operation
 from .shapes import (
@@ -81,13 +80,14 @@ async def put(request: Request, service: ServiceLike) -> Response:
     name = check_tenant(request.path_params["name"])
     store = service.store
 
-    def change() -> bytes:
-        old = _find(store, name)
+    def made_from(old: TenantRecord | None) -> TenantRecord:
         if old is None:
             old = TenantRecord(name, service.default_limits(), time.time())
         disabled = old.disabled if asked.disabled is None else asked.disabled
-        limits = changed(old.limits, asked.limits)
-        store.put_tenant(replace(old, limits=limits, disabled=disabled))
+        return replace(old, limits=changed(old.limits, asked.limits), disabled=disabled)
+
+    def change() -> bytes:
+        store.change_tenant(name, made_from)
         return _read(service, name)
 
     return json_response(await asyncio.to_thread(change))
@@ -113,9 +113,8 @@ async def new_key(request: Request, service: ServiceLike) -> Response:
     def change() -> bytes:
         _existing(store, name)
         key, record = make_key(name)
-        store.put_key(record)
-        if asked.keep_old_seconds is not None:
-            rotate(store, record, max(0.0, asked.keep_old_seconds))
+        keep = asked.keep_old_seconds
+        store.put_key(record, keep_others=None if keep is None else max(0.0, keep))
         return json_bytes(KeyMade(id=record.id, key=key))
 
     return json_response(await asyncio.to_thread(change))

@@ -80,10 +80,10 @@ async def delete(request: Request, service: ServiceLike) -> Response:
     store = service.store
 
     def change() -> None:
-        if name != digest and len(mine[digest].aliases) > 1:
-            store.remove_alias(owner, name)
-        else:
+        if name == digest:
             store.remove_tokenizer(owner, digest)
+        else:
+            store.remove_name(owner, name)
 
     await service.run_for(service.tenant(owner), _CHANGE, change)
     return Response(status_code=204)

@@ -20,9 +20,10 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ...errors import LoadError, TokenizerError
 from ...loading.sources.lazy import LazyFile
@@ -47,12 +48,19 @@ from .rules import (
     no_such_file,
     no_such_tenant,
     no_such_tokenizer,
+    rotated,
 )
 from .verification import Verification
 
 __all__ = ["FolderStore"]
 
 _log = logging.getLogger("pywasmtok")
+
+# Of a row of `tokenizers`.
+_NAMELESS: Final = (
+    "NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.tenant = tokenizers.tenant"
+    " AND aliases.digest = tokenizers.digest)"
+)
 
 
 class FolderStore(Changes):
@@ -103,12 +111,16 @@ class FolderStore(Changes):
             for name, limits, created, disabled in self._rows("tenants", *one)
         ]
 
-    def put_tenant(self, record: TenantRecord) -> None:
-        check_record(record)
-        limits = json.dumps(limits_of(record.limits))
-        row = (record.name, limits, record.created, record.disabled)
-        with self._database.change(record.name) as connection:
-            put(connection, "tenants", row)
+    def change_tenant(
+        self, name: str, made_from: Callable[[TenantRecord | None], TenantRecord]
+    ) -> None:
+        # A damaged record is set aside here, which cannot be done within a transaction.
+        self.tenants(name)
+        with self._database.change(name) as connection:
+            record = made_from(next(iter(self.tenants(name)), None))
+            check_record(record)
+            limits = json.dumps(limits_of(record.limits))
+            put(connection, "tenants", (name, limits, record.created, record.disabled))
         self._changed()
 
     def remove_tenant(self, name: str) -> None:
@@ -128,34 +140,35 @@ class FolderStore(Changes):
             rest = ("WHERE tenant IS ? ORDER BY id", (owner or None,))
         return [KeyRecord(*row) for row in self._rows("keys", *rest)]
 
-    def put_key(self, record: KeyRecord) -> None:
-        row = (record.id, record.hash, record.tenant, record.created, record.expires)
-        with self._database.change(record.tenant or "") as connection:
+    def put_key(self, record: KeyRecord, *, keep_others: float | None = None) -> None:
+        owner = record.tenant or ""
+        # A damaged record is set aside here, which cannot be done within a transaction.
+        self.keys(owner)
+        with self._database.change(owner) as connection:
             if record.tenant is not None:
                 _require_tenant(connection, record.tenant)
-            found = connection.execute("SELECT id FROM keys WHERE tenant IS ?", (record.tenant,))
-            ids = {id for (id,) in found}
+            mine = self.keys(owner)
+            shorter, ended = ([], []) if keep_others is None else rotated(mine, record, keep_others)
+            for one in ended:
+                _revoke(connection, one.id)
+            ids = {one.id for one in mine} - {one.id for one in ended}
             if record.id not in ids:
                 check_keys(len(ids))
             try:
-                put(connection, "keys", row)
+                for one in (*shorter, record):
+                    put(connection, "keys", astuple(one))
             except sqlite3.IntegrityError:
                 raise Conflict("this key is known under another id") from None
         self._changed()
 
     def remove_key(self, id: str) -> None:
-        self._reserve.spend(partial(self._revoke, id))
-        self._changed()
+        def remove() -> None:
+            known = self._database.rows("SELECT tenant FROM keys WHERE id = ?", (id,))
+            with self._database.change(known[0][0] or "" if known else None) as connection:
+                _revoke(connection, id)
 
-    def _revoke(self, id: str) -> None:
-        known = self._database.rows("SELECT tenant FROM keys WHERE id = ?", (id,))
-        with self._database.change(known[0][0] or "" if known else None) as connection:
-            found = connection.execute(
-                "SELECT hash FROM keys WHERE id = ? AND tenant IS NULL", (id,)
-            ).fetchall()
-            for row in found:
-                put(connection, "revoked", row)
-            connection.execute("DELETE FROM keys WHERE id = ?", (id,))
+        self._reserve.spend(remove)
+        self._changed()
 
     def was_revoked(self, hash: str) -> bool:
         return bool(self._rows("revoked", "WHERE hash = ?", (hash,)))
@@ -198,15 +211,26 @@ class FolderStore(Changes):
                 _point(connection, record.tenant, alias, record.info.digest)
         self._changed()
 
-    def remove_tokenizer(self, tenant: str, digest: str) -> None:
+    def remove_tokenizer(self, tenant: str, digest: str, *, nameless: bool = False) -> None:
         def remove() -> list[str]:
             with self._database.change(tenant) as connection:
-                return _take_out(connection, "tenant = ? AND digest = ?", (tenant, digest))
+                where = f"tenant = ? AND digest = ?{' AND ' + _NAMELESS if nameless else ''}"
+                return _take_out(connection, where, (tenant, digest))
 
         files = self._reserve.spend(remove)
         if not files:
             raise no_such_tokenizer(digest)
         self._remove_unused(files)
+        self._changed()
+
+    def remove_name(self, tenant: str, alias: str) -> None:
+        def remove() -> list[str]:
+            with self._database.change(tenant) as connection:
+                digest = _remove_alias(connection, tenant, alias)
+                where = f"tenant = ? AND digest = ? AND {_NAMELESS}"
+                return _take_out(connection, where, (tenant, digest))
+
+        self._remove_unused(self._reserve.spend(remove))
         self._changed()
 
     def open_file(self, digest: str) -> bytes | LazyFile:
@@ -238,9 +262,11 @@ class FolderStore(Changes):
         self._changed()
 
     def remove_alias(self, tenant: str, alias: str) -> None:
-        statement = "DELETE FROM aliases WHERE tenant = ? AND alias = ? RETURNING alias"
-        if not self._reserve.spend(partial(self._change, statement, (tenant, alias))):
-            raise no_such_tokenizer(alias)
+        def remove() -> None:
+            with self._database.change(tenant) as connection:
+                _remove_alias(connection, tenant, alias)
+
+        self._reserve.spend(remove)
         self._changed()
 
     def add_usage(self, tenant: str, usage: Usage) -> None:
@@ -345,10 +371,6 @@ class FolderStore(Changes):
             return self._rows(table, f"ORDER BY tenant, {order}")
         return self._rows(table, f"WHERE tenant = ? ORDER BY {order}", (tenant,))
 
-    def _change(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
-        with self._database.change(values[0]) as connection:
-            return connection.execute(statement, values).fetchall()
-
     def _put_aside(self, file: str) -> None:
         """If the disk allows it."""
         with contextlib.suppress(TokenizerError):
@@ -389,6 +411,22 @@ class FolderStore(Changes):
                 if used is None:
                     self._files.remove(file)
                 connection.execute("DELETE FROM pending WHERE file = ?", (file,))
+
+
+def _revoke(connection: sqlite3.Connection, id: str) -> None:
+    found = connection.execute("SELECT hash FROM keys WHERE id = ? AND tenant IS NULL", (id,))
+    for row in found.fetchall():
+        put(connection, "revoked", row)
+    connection.execute("DELETE FROM keys WHERE id = ?", (id,))
+
+
+def _remove_alias(connection: sqlite3.Connection, tenant: str, alias: str) -> str:
+    """The digest that it stood for."""
+    statement = "DELETE FROM aliases WHERE tenant = ? AND alias = ? RETURNING digest"
+    found = connection.execute(statement, (tenant, alias)).fetchall()
+    if not found:
+        raise no_such_tokenizer(alias)
+    return str(found[0][0])
 
 
 def _has_tenant(connection: sqlite3.Connection, name: str) -> bool:

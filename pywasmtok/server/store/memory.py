@@ -23,6 +23,7 @@ from .rules import (
     no_such_file,
     no_such_tenant,
     no_such_tokenizer,
+    rotated,
 )
 
 __all__ = ["MemoryStore"]
@@ -55,10 +56,13 @@ class MemoryStore(Changes):
             found = [self._tenants[name] for name in sorted(self._tenants)]
         return [one for one in found if owner is None or one.name == owner]
 
-    def put_tenant(self, record: TenantRecord) -> None:
-        check_record(record)
+    def change_tenant(
+        self, name: str, made_from: Callable[[TenantRecord | None], TenantRecord]
+    ) -> None:
         with self._lock:
-            self._tenants[record.name] = record
+            record = made_from(self._tenants.get(name))
+            check_record(record)
+            self._tenants[name] = record
             self._number[0] += 1
         self._changed()
 
@@ -79,28 +83,36 @@ class MemoryStore(Changes):
             found = [self._keys[id] for id in sorted(self._keys)]
         return [one for one in found if owner is None or (one.tenant or "") == owner]
 
-    def put_key(self, record: KeyRecord) -> None:
+    def put_key(self, record: KeyRecord, *, keep_others: float | None = None) -> None:
         with self._lock:
             if record.tenant is not None and record.tenant not in self._tenants:
                 raise no_such_tenant(record.tenant)
-            ids = {id for id, one in self._keys.items() if one.tenant == record.tenant}
+            mine = [one for one in self._keys.values() if one.tenant == record.tenant]
+            shorter, ended = ([], []) if keep_others is None else rotated(mine, record, keep_others)
+            ids = {one.id for one in mine} - {one.id for one in ended}
             if record.id not in ids:
                 check_keys(len(ids))
             if any(one.hash == record.hash and one.id != record.id for one in self._keys.values()):
                 raise Conflict("this key is known under another id")
-            self._keys[record.id] = record
+            for one in ended:
+                self._revoke(one.id)
+            for one in (*shorter, record):
+                self._keys[one.id] = one
             self._number[0] += 1
         self._changed()
 
     def remove_key(self, id: str) -> None:
         with self._lock:
-            removed = self._keys.pop(id, None)
-            if removed is None:
+            if id not in self._keys:
                 return
-            if removed.tenant is None:
-                self._revoked.add(removed.hash)
+            self._revoke(id)
             self._number[0] += 1
         self._changed()
+
+    def _revoke(self, id: str) -> None:
+        removed = self._keys.pop(id)
+        if removed.tenant is None:
+            self._revoked.add(removed.hash)
 
     def was_revoked(self, hash: str) -> bool:
         with self._lock:
@@ -150,16 +162,23 @@ class MemoryStore(Changes):
             self._number[0] += 1
         self._changed()
 
-    def remove_tokenizer(self, tenant: str, digest: str) -> None:
+    def remove_tokenizer(self, tenant: str, digest: str, *, nameless: bool = False) -> None:
         with self._lock:
-            if self._tokenizers.pop((tenant, digest), None) is None:
+            if (tenant, digest) not in self._tokenizers or (
+                nameless and self._names(tenant, digest)
+            ):
                 raise no_such_tokenizer(digest)
-            self._aliases = {
-                key: one
-                for key, one in self._aliases.items()
-                if (one.tenant, one.digest) != (tenant, digest)
-            }
-            self._forget_files()
+            self._take_out(tenant, digest)
+            self._number[0] += 1
+        self._changed()
+
+    def remove_name(self, tenant: str, alias: str) -> None:
+        with self._lock:
+            removed = self._aliases.pop((tenant, alias), None)
+            if removed is None:
+                raise no_such_tokenizer(alias)
+            if not self._names(tenant, removed.digest):
+                self._take_out(tenant, removed.digest)
             self._number[0] += 1
         self._changed()
 
@@ -214,6 +233,16 @@ class MemoryStore(Changes):
 
     def close(self) -> None:
         """Nothing to close."""
+
+    def _names(self, tenant: str, digest: str) -> list[str]:
+        found = self._aliases.values()
+        return [one.alias for one in found if (one.tenant, one.digest) == (tenant, digest)]
+
+    def _take_out(self, tenant: str, digest: str) -> None:
+        del self._tokenizers[tenant, digest]
+        for name in self._names(tenant, digest):
+            del self._aliases[tenant, name]
+        self._forget_files()
 
     def _check_names(self, record: AliasRecord) -> None:
         if (record.tenant, record.alias) not in self._aliases:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
 from ...errors import InvalidArgument
 from ...tenants.contract import Usage
 from ...tenants.errors import StorageFull, UnknownTokenizer
-from ..contract import PUBLIC, AliasRecord, KeyRecord, Store, TenantRecord, TokenizerRecord
+from ..contract import PUBLIC, AliasRecord, KeyRecord, TenantRecord, TokenizerRecord
 from ..errors import NotFound
 from ..names import check_alias, check_tenant, is_digest
 
@@ -25,7 +25,7 @@ __all__ = [
     "no_such_file",
     "no_such_tenant",
     "no_such_tokenizer",
-    "rotate",
+    "rotated",
 ]
 
 MOST_NAMES: Final = 1024
@@ -39,10 +39,19 @@ MOST_KEYS: Final = 1024
 
 
 class Changes:
-    """Listeners that are called after this process has changed a record, to update their copies."""
+    """What is the same in both: listeners that are called after this process has changed a record,
+    to update their copies; and a tenant that is put whatever was there."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []
+
+    def change_tenant(
+        self, name: str, made_from: Callable[[TenantRecord | None], TenantRecord]
+    ) -> None:
+        raise NotImplementedError
+
+    def put_tenant(self, record: TenantRecord) -> None:
+        self.change_tenant(record.name, lambda _: record)
 
     def listen(self, told: Callable[[], None]) -> None:
         self._listeners.append(told)
@@ -99,17 +108,21 @@ def check_keys(count: int) -> None:
         )
 
 
-def rotate(store: Store, kept: KeyRecord, seconds: float) -> None:
-    """Other keys of the same tenant, or of admins, end after so many seconds, if not sooner. Those
-    that ended a day ago are removed."""
-    end = kept.created + seconds
-    for old in store.keys():
-        if old.tenant != kept.tenant or old.id == kept.id:
+def rotated(
+    keys: Iterable[KeyRecord], new: KeyRecord, seconds: float
+) -> tuple[list[KeyRecord], list[KeyRecord]]:
+    """Of the other keys of an owner: those that end `seconds` after `new` was made, and no longer
+    later, and those that are removed because they ended a day before."""
+    end, long_ended = new.created + seconds, new.created - _ENDED_SECONDS
+    shorter, ended = [], []
+    for old in keys:
+        if old.tenant != new.tenant or old.id == new.id:
             continue
-        if old.expires is not None and old.expires < kept.created - _ENDED_SECONDS:
-            store.remove_key(old.id)
+        if old.expires is not None and old.expires < long_ended:
+            ended.append(old)
         elif old.expires is None or old.expires > end:
-            store.put_key(replace(old, expires=end))
+            shorter.append(replace(old, expires=end))
+    return shorter, ended
 
 
 def added(old: Usage, new: Usage) -> Usage:
