@@ -7,12 +7,15 @@ for them in text (SentencePiece, tekken).
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from ..errors import InvalidFile
 from ..loading.control import control_for_core
 from ..loading.literals import literal_text
 from ..loading.sources.templates import TemplatePlace
@@ -35,10 +38,10 @@ def encoder_of_chats(tok: Tokenizer, places: Iterable[TemplatePlace]) -> Tokeniz
     texts = [text for place in places for text in place.templates.values()]
     literals = "\0".join(map(literal_text, texts))
     encoder = _of_any_length(tok)
-    missing = [name for name in _control_tokens(tok, literals) if not _finds(encoder, name)]
+    missing = _not_found(encoder, _control_tokens(tok, literals))
     if missing:
         encoder = _configured(tok, missing)
-        lost = [name for name in missing if not _finds(encoder, name)]
+        lost = _not_found(encoder, missing)
         if lost:
             log.warning("Chats of %s have no token for %s", tok.source, ", ".join(lost))
     unknown = {name for name in _SHAPED.findall(literals) if encoder.token_to_id(name) is None}
@@ -53,8 +56,8 @@ def encoder_of_chats(tok: Tokenizer, places: Iterable[TemplatePlace]) -> Tokeniz
 
 
 def _control_tokens(tok: Tokenizer, literals: str) -> Iterator[str]:
-    """What the file or the configuration states, if the templates write it or may print it as a
-    role."""
+    """What transformers takes from the configuration; and of all else that the configuration or the
+    file states, that which the templates write or may print as a role."""
     special, beside = tok.special_tokens, tok.recipe.sidecars
     option: Mapping[str, Any] = control_for_core(beside, None)
     listed = beside.of("tokenizer_config.json").get("added_tokens_decoder")
@@ -66,15 +69,31 @@ def _control_tokens(tok: Tokenizer, literals: str) -> Iterator[str]:
     roles = {getattr(special, role) for role in _ROLES} | set(beside.roles().values())
     stated = (*option.get("ends", ()), *option.get("named", ()), *contents)
     stated = (*stated, *beside.of("added_tokens.json"), *special)
-    for name in dict.fromkeys(stated):
-        if name and name != special.unk and (name in roles or name in literals):
+    written: Iterable[str] = (name for name in stated if name in roles or name in literals)
+    with contextlib.suppress(InvalidFile):
+        taken = [token["content"] for token in _configuration(tok).get("added_tokens", [])]
+        written = itertools.chain(taken, written)
+    for name in dict.fromkeys(written):
+        if name and name != special.unk:
             yield name
 
 
-def _finds(tok: Tokenizer, name: str) -> bool:
-    """Whether the name alone is encoded as its token."""
-    number = tok.token_to_id(name)
-    return number is not None and number in tok.encode(name, add_special_tokens=False).ids
+def _configuration(tok: Tokenizer) -> dict[str, Any]:
+    """What transformers adds from the configuration, as a load option."""
+    load = json.loads(tok.recipe.load) if tok.recipe.load else {}
+    return load.get("config") or config_for_core(tok.recipe.sidecars, bos_and_eos=False) or {}
+
+
+def _not_found(tok: Tokenizer, names: Iterable[str]) -> list[str]:
+    """Those that, alone in a text, are not encoded as their token."""
+    names = list(names)
+    numbers = map(tok.token_to_id, names)
+    encoded = tok.encode_batch(names, add_special_tokens=False)
+    return [
+        name
+        for name, number, found in zip(names, numbers, encoded, strict=True)
+        if number is None or number not in found.ids
+    ]
 
 
 def _of_any_length(tok: Tokenizer) -> Tokenizer:
@@ -89,9 +108,7 @@ def _of_any_length(tok: Tokenizer) -> Tokenizer:
 
 def _configured(tok: Tokenizer, missing: list[str]) -> Tokenizer:
     """The same file with what transformers adds from the configuration, and with these tokens."""
-    recipe = tok.recipe
-    load = json.loads(recipe.load) if recipe.load else {}
-    config = load.get("config") or config_for_core(recipe.sidecars, bos_and_eos=False) or {}
+    config = _configuration(tok)
     tokens = config.get("added_tokens", [])
     known = {token["content"] for token in tokens}
     own = [{"content": name, "special": True} for name in missing if name not in known]

@@ -72,11 +72,15 @@ class Sidecars(NamedTuple):
         """The token of each role that a configuration names."""
         config, mapping = self.of("tokenizer_config.json"), self.of("special_tokens_map.json")
         # Since configurations list their added tokens, the other file only repeats them.
-        first, then = (config, mapping) if "added_tokens_decoder" in config else (mapping, config)
+        lists = "added_tokens_decoder" in config
+        first, then = (config, mapping) if lists else (mapping, config)
+        # A name that the extra tokens state, too, is theirs.
+        extra = [source.get("extra_special_tokens") for source in (first, then)]
+        sources = (*extra[: 1 if lists else 2], first, then)
         named: dict[str, str] = {}
         for role in ROLES:
-            for source in (first, then):
-                token = _content(source.get(f"{role}_token"))
+            for source in sources:
+                token = _content(_field(source, f"{role}_token"))
                 if token is not None:
                     named.setdefault(role, token)
         return named

@@ -116,6 +116,25 @@ CONFIGS: dict[str, dict[str, dict[str, Any]]] = {
         }
     },
     "extra tokens by name": {"tokenizer_config": {"extra_special_tokens": {"x_token": "<x>"}}},
+    "a name that is stated twice": {
+        "tokenizer_config": {
+            "x_token": {"__type": "AddedToken", **token("<x>", special=True, rstrip=True)},
+            "bos_token": "<y>",
+            "extra_special_tokens": {"x_token": "<z>", "bos_token": "<new>", "y": "YY"},
+        },
+    },
+    "both files": {
+        "tokenizer_config": {"x_token": "<x>", "extra_special_tokens": {"y_token": "<y>"}},
+        "special_tokens_map": {"x_token": "<new>", "y_token": {"content": "<z>", **FLAGS}},
+    },
+    "extra tokens in both files": {
+        "tokenizer_config": {"x_token": "<x>", "extra_special_tokens": ["<z>"]},
+        "special_tokens_map": {"extra_special_tokens": ["<new>", "<z>"]},
+    },
+    "extra tokens by name, and a list": {
+        "tokenizer_config": {"extra_special_tokens": {"x_token": "<x>"}},
+        "special_tokens_map": {"extra_special_tokens": ["<new>"]},
+    },
     "the older list": {"tokenizer_config": {"additional_special_tokens": ["<z>", "<think>"]}},
     "a map": {
         "tokenizer_config": {},
@@ -146,6 +165,25 @@ def test_made_up_folders(name: str, apply: bool | str, tmp_path: Path) -> None:
     for file, content in CONFIGS[name].items():
         (tmp_path / f"{file}.json").write_text(json.dumps(content))
     compare(tmp_path, apply)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_chats_of_made_up_folders(name: str, tmp_path: Path) -> None:
+    """The tokens' names, and what is found in the text of any template."""
+    (tmp_path / "tokenizer.json").write_bytes(small.file())
+    for file, content in CONFIGS[name].items():
+        (tmp_path / f"{file}.json").write_text(json.dumps(content))
+    theirs = reference(tmp_path, apply="tokens")
+    ours = pywasmtok.create_tokenizer(tmp_path)
+    names = "".join(f"{{{{ {one}_token }}}}|" for one in ("bos", "eos", "pad", "image", "x", "y"))
+    for template in (names + "{{ messages[0].content }}", "{{ y }}{{ '<' ~ 'new>' }}<x>"):
+        for text in TEXTS:
+            chat = [{"role": "user", "content": text}]
+            asked: dict[str, Any] = {"chat_template": template, "return_dict": False}
+            expected = theirs.apply_chat_template(chat, tokenize=False, **asked)
+            assert ours.apply_chat_template(chat, tokenize=False, **asked) == expected
+            expected = theirs.apply_chat_template(chat, tokenize=True, **asked)
+            assert ours.apply_chat_template(chat, tokenize=True, **asked) == expected
 
 
 def test_by_default_ids_follow_the_file_alone(tmp_path: Path) -> None:

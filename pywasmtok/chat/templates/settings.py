@@ -55,10 +55,12 @@ def settings_of(tok: Tokenizer, beside: Sidecars) -> Settings:
 
 
 def special_tokens_map(special: SpecialTokens, beside: Sidecars) -> dict[str, str]:
-    """`bos_token` and the like, as templates name them. transformers has them from the
-    configurations; what those leave out, the tokenizer's own file may say."""
+    """`bos_token`, `image_token` and the like, as templates name them. transformers has them from
+    the configurations; what those leave out, the tokenizer's own file may say."""
+    from ...loading.sources.transformers_rules import named_tokens
     from ...tokenizer.special.tokens import ROLES
 
     stated = beside.roles()
     tokens = {role: stated.get(role) or getattr(special, role) for role in ROLES}
-    return {f"{role}_token": token for role, token in tokens.items() if token is not None}
+    standard = {f"{role}_token": token for role, token in tokens.items() if token is not None}
+    return standard | named_tokens(beside)

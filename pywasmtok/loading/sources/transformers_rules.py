@@ -21,47 +21,76 @@ from ...errors import InvalidFile
 if TYPE_CHECKING:
     from ...tokenizer.recipe import Sidecars
 
-__all__ = ["config_for_core"]
+__all__ = ["config_for_core", "named_tokens"]
 
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 _STANDARD = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
-_EXTRA = "extra_special_tokens"
+_EXTRA, _ADDITIONAL = "extra_special_tokens", "additional_special_tokens"
 
 
 def config_for_core(sidecars: Sidecars, *, bos_and_eos: bool) -> dict[str, Any] | None:
     """What transformers adds to a tokenizer, as a load option."""
     sidecars.require()
-    config = _merged(sidecars)
-    tokens = list(_tokens(sidecars, config))
+    config, named = _merged(sidecars)
+    tokens = list(_tokens(sidecars, config, named))
     instructions: dict[str, Any] = {}
     if tokens:
         instructions["added_tokens"] = tokens
     # As `null` they say nothing.
     if bos_and_eos and any(config.get(f"add_{role}_token") is not None for role in ("bos", "eos")):
         instructions["ends"] = {
-            role: _text(config.get(f"{role}_token")) if config.get(f"add_{role}_token") else None
+            role: _text(named.get(f"{role}_token")) if config.get(f"add_{role}_token") else None
             for role in ("bos", "eos")
         }
     return instructions or None
 
 
-def _merged(sidecars: Sidecars) -> dict[str, Any]:
-    """The configuration; special_tokens_map.json counts only for one that lists no tokens."""
+def named_tokens(sidecars: Sidecars) -> dict[str, str]:
+    """The tokens that templates print by name: `bos_token`, `image_token`."""
+    texts = {name: _text(token) for name, token in _merged(sidecars)[1].items()}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _merged(sidecars: Sidecars) -> tuple[dict[str, Any], dict[str, object]]:
+    """The configuration, and its named tokens in the order of transformers: its own attributes,
+    then those of the model. special_tokens_map.json counts only for a configuration that lists no
+    tokens."""
     config = dict(sidecars.of("tokenizer_config.json"))
-    if "additional_special_tokens" in config and not config.get(_EXTRA):
-        config[_EXTRA] = config.pop("additional_special_tokens")
+    if _ADDITIONAL in config and not config.get(_EXTRA):
+        config[_EXTRA] = config.pop(_ADDITIONAL)
+    # A name that is stated as an object, or in the other file, yields to these.
+    texts = [key for key in config if _is_of_model(key) and isinstance(config[key], str)]
+    first = {key: config.pop(key) for key in texts}
+    _take_names(config, first)
     if "added_tokens_decoder" not in config:
-        for key, value in sidecars.of("special_tokens_map.json").items():
-            if key == "additional_special_tokens":
-                config.setdefault(_EXTRA, value)
-            else:
-                config[key] = value
-    return config
+        own = config.get(_EXTRA)
+        config |= sidecars.of("special_tokens_map.json")
+        extra = config.get(_EXTRA)
+        if isinstance(own, list) and isinstance(extra, list):
+            config[_EXTRA] = [*own, *(token for token in extra if token not in own)]
+        _take_names(config, first)
+    named = {key: config[key] for key in _STANDARD if key in config}
+    for key, value in config.items():
+        if _is_of_model(key) and isinstance(value, str | Mapping):
+            named[key] = value
+    return config, named | first
 
 
-def _tokens(sidecars: Sidecars, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    named = list(_named(config))
-    contents = {_text(token) for token in named}
+def _is_of_model(key: str) -> bool:
+    return key.endswith("_token") and key not in _STANDARD
+
+
+def _take_names(config: dict[str, Any], named: dict[str, Any]) -> None:
+    if isinstance(config.get(_EXTRA), Mapping):
+        named |= config.pop(_EXTRA)
+
+
+def _tokens(
+    sidecars: Sidecars, config: Mapping[str, Any], named: Mapping[str, object]
+) -> Iterator[dict[str, Any]]:
+    extra = config.get(_EXTRA, config.get(_ADDITIONAL))
+    all_named = [*named.values(), *(extra if isinstance(extra, list) else ())]
+    contents = {_text(token) for token in all_named}
     listed = sidecars.added_tokens()
     flags: dict[str, dict[str, Any]] = {}
     for stated in listed.values():
@@ -75,7 +104,7 @@ def _tokens(sidecars: Sidecars, config: Mapping[str, Any]) -> Iterator[dict[str,
             special = content in contents
             plain = {**dict.fromkeys(_FLAGS, False), "normalized": not special}
             yield {"content": content, "flags": plain, "special": special, "if_new": True}
-    for token in named:
+    for token in all_named:
         text = _text(token)
         if text is None:
             continue
@@ -88,19 +117,6 @@ def _tokens(sidecars: Sidecars, config: Mapping[str, Any]) -> Iterator[dict[str,
         if known is not None:
             instruction["flags"] = known
         yield instruction
-
-
-def _named(config: Mapping[str, Any]) -> Iterator[object]:
-    """In the order of transformers: its own attributes, those of the model, the nameless ones."""
-    extra = config.get(_EXTRA)
-    yield from (config[key] for key in _STANDARD if key in config)
-    for key, value in config.items():
-        if key.endswith("_token") and key not in _STANDARD and isinstance(value, str | Mapping):
-            yield value
-    if isinstance(extra, Mapping):
-        yield from extra.values()
-    elif isinstance(extra, list):
-        yield from extra
 
 
 def _by_id(added: Mapping[str, Any]) -> list[str]:
