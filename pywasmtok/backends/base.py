@@ -101,6 +101,9 @@ class Backend(ABC):
             made.append(one)
         return EncodingBatch.join(made, add_special_tokens)
 
+    def count_guarded(self, text: str, add_special_tokens: bool, special: Special) -> int:
+        return len(self.encode_guarded(text, None, add_special_tokens, special))
+
     def encode_segments(
         self, segments: Sequence[Segment], add_special_tokens: bool, control: str | Set[str]
     ) -> Encoding:
@@ -137,7 +140,7 @@ class Backend(ABC):
                 if is_flag(special):
                     found.append(self.count(text, add_special_tokens, special == "none"))
                 else:
-                    found.append(len(self.encode_guarded(text, None, add_special_tokens, special)))
+                    found.append(self.count_guarded(text, add_special_tokens, special))
             except SpecialTokenInText as error:
                 error.path = f"texts[{place}]"
                 raise

@@ -120,6 +120,7 @@ class Limited:
     truncate = _checked("truncate", _ids_kept)
     truncate_guarded = _checked("truncate_guarded", _ids_kept)
     count = _checked("count")
+    count_guarded = _checked("count_guarded")
     count_batch = _checked("count_batch")
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:

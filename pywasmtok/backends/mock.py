@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import SpecialTokenInText
 from ..tokenizer.arguments import TextPair, as_pair
 from ..tokenizer.encoding import Details, Encoding, EncodingBatch
-from ..tokenizer.ids import REPLACEMENT, as_list, require_known
+from ..tokenizer.ids import REPLACEMENT, as_bytes, require_known
 from ..tokenizer.special.policy import AddedName, Special, policy_of
 from ..tokenizer.special.tokens import SpecialTokens
 from .base import Backend
@@ -99,7 +99,7 @@ class MockBackend(Backend):
         return {token: AddedName(_VOCAB[token], True) for token in _SPECIAL}
 
     def decode(self, ids: Ids, skip_special_tokens: bool, unknown: str = "skip") -> str:
-        values = as_list(ids)
+        values = memoryview(as_bytes(ids)).cast("I")
         if unknown == "error":
             require_known(values, _TOKENS)
         stands_in = None if unknown == "skip" else REPLACEMENT

@@ -89,6 +89,9 @@ def encode_chat(
     from .face import Asked, Chat
 
     check_list("messages", messages)
+    messages = list(messages)
+    if not (arguments is None or isinstance(arguments, Mapping)):
+        raise InvalidArgument(f"arguments is a dict, not {type(arguments).__name__}")
     templates = tok.chat_templates
     asked = Asked(
         tools=tools,

@@ -43,6 +43,8 @@ class Asked(NamedTuple):
         if self.profile not in PROFILES:
             raise InvalidArgument(f"profile={self.profile!r} is none of {', '.join(PROFILES)}")
         refuse_unknown(self.renderer)
+        if not isinstance(self.strict, bool):
+            raise InvalidArgument(f"strict is True or False, not {self.strict!r:.40}")
         if self.now is not None and not isinstance(self.now, datetime):
             raise InvalidArgument(f"now is a datetime, not {type(self.now).__name__}")
         if self.continue_final_message and self.add_generation_prompt:
@@ -187,7 +189,10 @@ def as_conversations(
     if not items:
         raise InvalidArgument("an empty conversation: there is nothing to render")
     if isinstance(items[0], list | tuple) or hasattr(items[0], "messages"):
-        return [getattr(item, "messages", item) for item in listed(items)], True
+        found = [getattr(item, "messages", item) for item in listed(items)]
+        for number, messages in enumerate(found):
+            check_list(f"conversations[{number}]", messages)
+        return found, True
     return [items], False
 
 

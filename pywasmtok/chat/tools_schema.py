@@ -73,7 +73,13 @@ def get_json_schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _parameters(function: Callable[..., Any], name: str) -> Schema:
-    hints = typing.get_type_hints(function)
+    try:
+        hints = typing.get_type_hints(function)
+    except Exception as error:
+        # Hints that are texts are evaluated, and so may raise anything.
+        raise TypeHintParsingException(
+            f"the type hints of the function {name} cannot be resolved: {error}"
+        ) from error
     parameters = inspect.signature(function).parameters
     receiver = next(iter(parameters), None)
     if receiver not in {"self", "cls"} or parameters[receiver].annotation is not inspect._empty:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import InvalidArgument, InvalidFile, SourceNotFound
 from ..tokenizer.limits import Limits
-from .sources.paths import printable, read
+from .sources.paths import as_path, printable, read
 from .sources.sidecars import MAX_BYTES
 from .sources.templates import DEFAULT, TemplatePlace, of_value
 
@@ -62,7 +62,7 @@ _OF_A_TEMPLATE_FILE: Final = (".jinja", ".jinja2", ".j2")
 
 def _read_template(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
     """A chat template as it is, byte for byte."""
-    whole = os.fsencode(path)
+    whole = as_path(path)
     try:
         return read(whole, Limits(file_bytes=MAX_BYTES)).data.decode()
     except UnicodeDecodeError as error:

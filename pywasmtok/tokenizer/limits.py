@@ -38,6 +38,23 @@ _OPTIONAL: Final = (
 _FOR_CORE: Final = ("metadata", "pairs", "key", "items", "string", "token")
 
 
+def _check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidArgument(f"{name} must be a count, not {value!r:.40}")
+    if value > _LARGEST:
+        raise InvalidArgument(f"{name} is at most {_LARGEST}")
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgument(f"{name} is a number of seconds, not {value!r:.40}")
+    # This also refuses what is no number.
+    if not 0 < value <= _LONGEST:
+        raise InvalidArgument(f"{name} is above 0 and at most {_LONGEST:g} seconds")
+
+
 @dataclass(frozen=True, slots=True)
 class TemplateLimits:
     """Bounds on chat templates, which no real one touches. The error names the one that did."""
@@ -52,6 +69,12 @@ class TemplateLimits:
     memory: int = 64 << 20
     deadline: float | None = 2.0
     """Seconds that one render may take; None: as long as it likes."""
+
+    def __post_init__(self) -> None:
+        _check_seconds("TemplateLimits.deadline", self.deadline)
+        for field in fields(self):
+            if field.name != "deadline":
+                _check_count(f"TemplateLimits.{field.name}", getattr(self, field.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +118,12 @@ class Limits:
     """Another name for `file_bytes`, beside the other bounds of a caller."""
 
     def __post_init__(self) -> None:
-        self._check_deadline()
+        _check_seconds("Limits.deadline", self.deadline)
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "deadline" or (value is None and field.name in _OPTIONAL):
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InvalidArgument(f"Limits.{field.name} must be a count, not {value!r}")
-            if value > _LARGEST:
-                raise InvalidArgument(f"Limits.{field.name} is at most {_LARGEST}")
+            _check_count(f"Limits.{field.name}", value)
 
         if self.memory is not None and not _LEAST_MEMORY <= self.memory <= _MOST_MEMORY:
             raise InvalidArgument(f"Limits.memory is from {_LEAST_MEMORY} to {_MOST_MEMORY} bytes")
@@ -121,16 +141,6 @@ class Limits:
         if bounds or not isinstance(limits, Limits):
             raise InvalidArgument("limited() takes a pywasmtok.Limits, or the arguments of one")
         return limits
-
-    def _check_deadline(self) -> None:
-        value: object = self.deadline
-        if value is None:
-            return
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidArgument(f"Limits.deadline is a number of seconds, not {value!r}")
-        # This also refuses what is no number.
-        if not 0 < value <= _LONGEST:
-            raise InvalidArgument(f"Limits.deadline is above 0 and at most {_LONGEST:g} seconds")
 
     def for_core(self) -> dict[str, int]:
         """Those that the core checks."""

@@ -29,7 +29,7 @@ from .arguments import (
 )
 from .encoding import Encoding, EncodingBatch, view
 from .fitting import Truncated, check_limit, check_side
-from .ids import MAX_ID
+from .ids import MAX_ID, as_bytes
 from .limits import Limits
 from .observed import observed, watch
 from .recipe import BackendInfo, Options, Recipe, makers
@@ -171,14 +171,15 @@ class Tokenizer(ChatMethods):
         threads: int | None,
     ) -> Encoding:
         check_text(text, *(() if pair is None else (pair,)))
+        most = check_threads(threads)
         special_is_text = False
         if special != "all":
             if special != "none":
                 return self._encode_guarded(text, pair, add_special_tokens, special)
             special_is_text = True
         try:
-            if threads is not None:
-                wanted = add_special_tokens, special_is_text, check_threads(threads) or 1
+            if most is not None:
+                wanted = add_special_tokens, special_is_text, most
                 return self._backend.encode_with(text, pair, *wanted)
             return self._backend.encode(text, pair, add_special_tokens, special_is_text)
         except InvalidText as error:
@@ -324,11 +325,12 @@ class Tokenizer(ChatMethods):
         self, text: str, add_special_tokens: bool, special: Special, limit: int | None
     ) -> int:
         check_text(text)
-        if not is_flag(special):
-            return len(self._encode_guarded(text, None, add_special_tokens, special))
-        wanted = add_special_tokens, special == "none", limit
         try:
-            return self._backend.count(text, *wanted)
+            if not is_flag(special):
+                return self._backend.count_guarded(text, add_special_tokens, special)
+            return self._backend.count(text, add_special_tokens, special == "none", limit)
+        except SpecialTokenInText as error:
+            raise _with_character(error, text) from None
         except InvalidText as error:
             # It speaks of the whole text, and not of the part that was looked at.
             raise what_is_wrong_with([text]) or error from None
@@ -383,8 +385,15 @@ class Tokenizer(ChatMethods):
         from .streaming.spans import token_spans
 
         self._hybrid.require_file("spans of tokens", "token_spans")
+        streaming = self.streaming
+        flags = streaming.flags(skip_special_tokens, self._unknown)
+
+        def decoded(some: list[int]) -> bytes:
+            # Without the bound on ids: parts are decoded together that no call has given.
+            return streaming.decode_bytes(as_bytes(some), flags)
+
         with self.as_one():
-            return token_spans(self, ids, skip_special_tokens)
+            return token_spans(self, decoded, ids, skip_special_tokens)
 
     def decode_stream(
         self,

@@ -421,3 +421,62 @@ def test_a_template_of_the_call_is_rendered_in_the_sandbox(model: Model) -> None
     assert tok.apply_chat_template(CHATS[0], chat_template="x", **arguments) == "x"
     with pytest.raises(AssertionError):
         tok.apply_chat_template(CHATS[0], **arguments)
+
+
+def with_a_wrong_hint(x: Missing) -> int:  # type: ignore[name-defined]  # noqa: F821
+    """It counts.
+
+    Args:
+        x: what
+    """
+    return 1
+
+
+class Endless:
+    def model_dump(self) -> Endless:
+        return self
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"conversation": [CHATS[0], 5]},
+        {"tools": [with_a_wrong_hint]},
+        {"renderer": []},
+        {"renderer": 5, "chat_template": "x"},
+        {"strict": []},
+        {"more": Endless()},
+        {"chat_template": "{{ messages[0].content.x }}", "conversation": [[Endless()]]},
+    ],
+)
+@pytest.mark.parametrize("tokenize", [True, False])
+def test_wrong_arguments_are_typed_errors(
+    model: Model, tokenize: bool, wrong: dict[str, Any]
+) -> None:
+    tok = pywasmtok.create_tokenizer_with_chat_template(model.folder, TEMPLATE)
+    asked = {"conversation": CHATS[0], **wrong}
+    with pytest.raises(pywasmtok.TokenizerError):
+        tok.apply_chat_template(tokenize=tokenize, **asked)
+
+
+def test_wrong_arguments_of_other_calls_are_typed_errors(model: Model) -> None:
+    tok = pywasmtok.create_tokenizer_with_chat_template(model.folder, TEMPLATE)
+    wrongs: list[dict[str, Any]] = [{"strict": {}}, {"arguments": [1]}, {"messages": 5}]
+    for wrong in wrongs:
+        asked: dict[str, Any] = {"messages": CHATS[0], **wrong}
+        with pytest.raises(pywasmtok.InvalidArgument):
+            tok.encode_chat(**asked)
+    expected = tok.encode_chat(CHATS[0], arguments=None)
+    chat: Any = iter(CHATS[0])
+    assert tok.encode_chat(chat).ids == expected.ids
+    with pytest.raises(pywasmtok.InvalidArgument, match="NUL"):
+        tok.set_chat_template("./a\0b")
+
+
+def test_the_longest_numbers_of_numpy(model: Model) -> None:
+    numpy = pytest.importorskip("numpy")
+    tok = pywasmtok.create_tokenizer_with_chat_template(model.folder, "{{ x }}")
+    text = tok.apply_chat_template(CHATS[0], tokenize=False, x=numpy.longdouble(1.5))
+    assert text == "1.5"
+    text = tok.apply_chat_template(CHATS[0], tokenize=False, x=numpy.clongdouble(1.5))
+    assert text == "<clongdouble>"

@@ -15,6 +15,7 @@ import small
 import pywasmtok
 from pywasmtok import _host
 from pywasmtok.loading.sources.prefix import read_metadata
+from pywasmtok.tokenizer.limits import TemplateLimits
 
 
 def test_a_file_that_is_read_whole(tmp_path: Path) -> None:
@@ -43,6 +44,45 @@ def test_what_is_no_bound(value: Any) -> None:
         pywasmtok.Limits(token=value)
     with pytest.raises(pywasmtok.InvalidArgument, match="Limits"):
         pywasmtok.create_tokenizer("builtin:demo", limits=[value])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, "1", True, 2**63])
+def test_what_is_no_bound_of_templates(bad: Any) -> None:
+    for field in ("source", "fuel", "memory", "output"):
+        with pytest.raises(pywasmtok.InvalidArgument, match=rf"TemplateLimits\.{field}"):
+            TemplateLimits(**{field: bad})
+    for seconds in (0, -1.0, float("nan"), 1e9, "1", True):
+        with pytest.raises(pywasmtok.InvalidArgument, match=r"TemplateLimits\.deadline"):
+            TemplateLimits(deadline=seconds)  # type: ignore[arg-type]
+
+
+def test_counting_has_no_bound_on_tokens() -> None:
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    few = tok.limited(max_tokens=2)
+    text = "one two three four"
+    count = tok.count(text)
+    for special in ("all", "none", "raise", {"<|endoftext|>"}):
+        assert few.count(text, special=special) == count
+        assert few.count_batch([text], special=special) == [count]
+        assert not few.fits(text, 2, special=special)
+    with pytest.raises(pywasmtok.InputTooLarge):
+        tok.limited(max_text_bytes=3).count(text, special="raise")
+
+
+def test_spans_of_tokens_that_write_nothing() -> None:
+    tok = pywasmtok.create_tokenizer("builtin:demo")
+    special = tok.token_to_id(next(iter(tok.special_tokens)))
+    assert special is not None
+    few = tok.limited(max_tokens=3)
+    assert few.token_spans([special] * 3) == tok.token_spans([special] * 3)
+    with pytest.raises(pywasmtok.InputTooLarge):
+        few.token_spans([special] * 4)
+
+
+@pytest.mark.parametrize("ids", [["x"], [1.5], [-1], [1 << 40]])
+def test_the_mock_refuses_what_are_no_ids(ids: Any) -> None:
+    with pytest.raises(pywasmtok.TokenizerError):
+        pywasmtok.create_tokenizer("mock://").decode(ids)
 
 
 class Asked:

@@ -73,7 +73,11 @@ def _of_object(value: Any, path: tuple[object, ...]) -> Any:
     # A program that holds a scalar of numpy has imported it.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
-        return plain(value.item(), path)
+        item = value.item()
+        # Python has no type for the longest numbers.
+        if isinstance(item, numpy.floating):
+            item = float(item)
+        return f"<{type(value).__name__}>" if isinstance(item, numpy.generic) else plain(item, path)
     if not is_object(value):
         return f"<{type(value).__name__}>"
     if dataclasses.is_dataclass(value):
@@ -81,7 +85,8 @@ def _of_object(value: Any, path: tuple[object, ...]) -> Any:
             field.name: plain(getattr(value, field.name), (*path, field.name))
             for field in dataclasses.fields(value)
         }
-    return plain(value.model_dump(), path)
+    # The path grows: what gives objects for ever ends at a limit.
+    return plain(value.model_dump(), (*path, "model_dump()"))
 
 
 def is_object(value: Any) -> bool:

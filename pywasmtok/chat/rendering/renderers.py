@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from ...errors import InvalidArgument
 from ..contract import CompiledTemplate, Rendered, Renderer, RenderRequest
@@ -18,6 +18,14 @@ def refuse_unknown(rendering: Rendering) -> None:
         raise InvalidArgument(
             f"there is no renderer {rendering!r}",
             hint="Templates render in the sandbox; nothing has to be chosen: leave `renderer` out",
+        )
+    if rendering is None or isinstance(rendering, str):
+        return
+    # Templates are kept by their renderer.
+    if not (hasattr(rendering, "compile") and isinstance(rendering, Hashable)):
+        raise InvalidArgument(
+            f"renderer is a {type(rendering).__name__}",
+            hint="A renderer has the method `compile`, and can be the key of a dict",
         )
 
 

@@ -33,14 +33,19 @@ class TokenSpan(NamedTuple):
     token that is left out. The texts of all spans are the decoded text."""
 
 
-def token_spans(tokenizer: Tokenizer, ids: Ids, skip_special_tokens: bool) -> list[TokenSpan]:
+def token_spans(
+    tokenizer: Tokenizer,
+    decoded: Callable[[list[int]], bytes],
+    ids: Ids,
+    skip_special_tokens: bool,
+) -> list[TokenSpan]:
     """Raises Unsupported for decoders in which a token's bytes depend on more than its place."""
     values = view(as_bytes(as_list(ids))).tolist()
-    whole = tokenizer.decode_bytes(values, skip_special_tokens)
-    bounds = _bounds(values, lambda some: tokenizer.decode_bytes(some, skip_special_tokens))
+    text = tokenizer.decode(values, skip_special_tokens)
+    whole = decoded(values)
+    bounds = _bounds(values, decoded)
     if bounds[-1] != len(whole):
         raise _unsupported()
-    text = tokenizer.decode(values, skip_special_tokens)
     starts, found = _characters(whole)
     if found != text:
         # As SentencePiece replaces.
