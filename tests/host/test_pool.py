@@ -170,6 +170,56 @@ def test_close_wakes_those_who_wait() -> None:
     assert future.result() == ids_of(WORK)
 
 
+def test_waiting_calls_are_served_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that never pauses would take each instance again before another one has woken up."""
+    monkeypatch.setattr(pools, "_PATIENCE", 0.0)
+    tok = load()
+    pool = tok._pool
+    pool.limit = 1
+    held = pool.acquire()
+    order: list[int] = []
+
+    def call(number: int) -> None:
+        instance = pool.acquire()
+        order.append(number)
+        pool.release(instance)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(5)]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        while len(pool._line) < number:
+            time.sleep(0.001)
+    pool.release(held)
+    # They came before.
+    pool.release(pool.acquire())
+    assert order == [0, 1, 2, 3, 4]
+    for thread in threads:
+        thread.join()
+    assert (len(pool.idle), pool.size, pool._line) == (1, 1, [])
+
+
+def test_a_call_that_is_given_up_passes_on_what_it_was_handed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pools, "_PATIENCE", 0.0)
+    tok = load()
+    pool = tok._pool
+    pool.limit = 1
+    held = pool.acquire()
+
+    def given_up() -> None:
+        pool.release(held)
+        raise errors.Cancelled("given up")
+
+    # After the wait: at this moment the line has one turn, which is handed the instance.
+    monkeypatch.setattr(pools.cancel, "check", given_up)
+    monkeypatch.setattr(pools._Turn, "wait", lambda turn, seconds: None)
+    with pytest.raises(errors.Cancelled):
+        pool.acquire()
+    assert pool.idle == [held]
+    assert pool._line == []
+
+
 @pytest.mark.parametrize("threads", [False, True])
 def test_dropping_a_tokenizer_frees_its_instances_without_the_collector(
     threads: bool, monkeypatch: pytest.MonkeyPatch

@@ -216,9 +216,12 @@ class BoundedCheckout(Checkout):
                 repeated = partial(_work_on, work, data, how)
                 return self._until_done(again, repeated, end, None, apart=False)
             if len(data) < LONG_INPUT:
-                idle.append(instance)
                 if pool.attention:
-                    pool.attend()
+                    pool.come_back(instance)
+                else:
+                    idle.append(instance)
+                    if pool.attention:
+                        pool.attend()
             else:
                 pool.release_after_long_call(instance)
             return result

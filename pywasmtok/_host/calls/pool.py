@@ -1,9 +1,13 @@
 """The instances of one loaded tokenizer, handed to one thread at a time.
 
 `idle` is a plain list: `pop` and `append` are atomic, and a call that finds an instance there takes
-no lock. Everything else (waiting, making, closing) goes through a condition. A thread that returns
-an instance reads `attention` afterwards; a thread that is about to wait sets `attention` before it
+no lock. Everything else (waiting, making, closing) is done with the lock. A thread that returns an
+instance reads `attention` afterwards; a thread that is about to wait sets `attention` before it
 reads `idle` a last time. So no thread waits while an instance is idle.
+
+A thread that calls again at once takes an idle instance before a waiting thread has woken up. That
+is fast, and could go on for ever: once the first in the line has waited for `_PATIENCE`, it is
+handed the next instance.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from time import monotonic
 from typing import Final, Protocol
 
 from ...errors import CoreTrap, HostError, TokenizerClosed, TokenizerError
@@ -26,8 +31,10 @@ _PER_PROCESSOR: Final = 2
 _FEWEST: Final = 4
 _MOST: Final = 32
 
-# A safety net only: every change causes a notification.
+# A safety net only: every change wakes the first in the line.
 _WAIT_SECONDS: Final = 1.0
+
+_PATIENCE: Final = 0.005
 
 
 class Source(Protocol):
@@ -65,6 +72,28 @@ def default_limit() -> int:
     return max(_FEWEST, min(_MOST, _PER_PROCESSOR * processors.allowed()))
 
 
+class _Turn:
+    """A thread's place in the line."""
+
+    __slots__ = ("_asleep", "instance", "since")
+
+    def __init__(self) -> None:
+        self.since = monotonic()
+        self.instance: Instance | None = None
+        """That it was handed."""
+        self._asleep = threading.Lock()
+        self._asleep.acquire()
+
+    def wait(self, seconds: float) -> None:
+        """Returns at once if it was woken since it returned last."""
+        self._asleep.acquire(timeout=seconds)
+
+    def wake(self) -> None:
+        """The lock of the pool is taken."""
+        if self._asleep.locked():
+            self._asleep.release()
+
+
 class Pool:
     def __init__(self, source: Source, limit: int | None = None) -> None:
         self.idle: list[Instance] = []
@@ -72,7 +101,6 @@ class Pool:
         self.limit = limit or default_limit()
         self._source: Source | None = source
         self._new_lock()
-        self._waiting = 0
         # Busy instances may have become unusable: each is looked at when it comes back.
         self._suspicious, self._suspicions = False, 0
         self._retired = False
@@ -100,12 +128,8 @@ class Pool:
         except IndexError:
             pass
         with self._lock:
-            while True:
-                instance = self._idle_or_new()
-                if instance is not None:
-                    return instance
-                self._wait(_WAIT_SECONDS if end is None else min(_WAIT_SECONDS, end.check()))
-                cancel.check()
+            instance = self._idle_or_new()
+        return instance or self._next(end)
 
     def acquire_new(self) -> Instance:
         """An unused instance, for a call whose own was just dropped."""
@@ -126,7 +150,7 @@ class Pool:
         source = self._source
         if source is None or self._retired or not source.usable(instance):
             self._drop(instance)
-        else:
+        elif not self._handed_over(instance):
             self.idle.append(instance)
         self.attend()
 
@@ -165,8 +189,8 @@ class Pool:
                 all_usable = all(map(source.usable, tuple(self._live)))
                 # `suspect` does not wait for the lock.
                 self._suspicious = not all_usable or seen != self._suspicions
-            if self._waiting:
-                self._change.notify()
+            if self._line:
+                self._line[0].wake()
             else:
                 self.attention = source is None or self._retired or self._suspicious
 
@@ -182,7 +206,8 @@ class Pool:
             self._source = None
             self.attention = True
             self._clear()
-            self._change.notify_all()
+            for turn in self._line:
+                turn.wake()
 
     def look_at_handlers(self) -> None:
         """If other code has replaced the signal handlers, instances that need them are dropped."""
@@ -207,7 +232,6 @@ class Pool:
         # Only the forking thread lives on; what the others held is never given back.
         some_were_busy = len(self._live) > len(self.idle)
         self._new_lock()
-        self._waiting = 0
         self.attention = self.closed or self._retired
         self._live = weakref.WeakSet(self.idle)
         if self._source is not None:
@@ -215,10 +239,10 @@ class Pool:
             self._sort_out(self._source)
 
     def _new_lock(self) -> None:
-        # Taken by itself and never through the condition, whose `__enter__` is Python: an exception
-        # of a signal handler at its end would leave the lock locked.
+        # Not a condition, whose `__enter__` is Python: an exception of a signal handler at its end
+        # would leave the lock locked.
         self._lock = threading.RLock()
-        self._change = threading.Condition(self._lock)
+        self._line: list[_Turn] = []
 
     def _idle_or_new(self) -> Instance | None:
         self.open_source()
@@ -246,15 +270,37 @@ class Pool:
             raise TokenizerClosed("this tokenizer has been closed")
         return self._source
 
-    def _wait(self, seconds: float) -> None:
-        self._waiting += 1
-        self.attention = True
+    def _next(self, end: End | None) -> Instance:
+        """The next instance that comes back, or is new, or is handed over."""
+        turn = _Turn()
         try:
-            # An instance that came back before `attention` was set caused no notification.
-            if not self.idle:
-                self._change.wait(seconds)
+            with self._lock:
+                self._line.append(turn)
+            while True:
+                self.attention = True
+                with self._lock:
+                    # An instance that came back before `attention` was set woke no thread.
+                    instance, turn.instance = turn.instance or self._idle_or_new(), None
+                if instance is not None:
+                    return instance
+                turn.wait(_WAIT_SECONDS if end is None else min(_WAIT_SECONDS, end.check()))
+                cancel.check()
         finally:
-            self._waiting -= 1
+            with self._lock:
+                if turn in self._line:
+                    self._line.remove(turn)
+            if turn.instance is not None:
+                # The call was given up at the moment of the handing over.
+                self.come_back(turn.instance)
+
+    def _handed_over(self, instance: Instance) -> bool:
+        with self._lock:
+            if not self._line or monotonic() - self._line[0].since < _PATIENCE:
+                return False
+            turn = self._line.pop(0)
+            turn.instance = instance
+            turn.wake()
+        return True
 
     def _sort_out(self, source: Source) -> None:
         """Drops idle instances that may not go on. One by one: others take from the list too."""
@@ -279,7 +325,8 @@ class Pool:
     def _drop(self, instance: Instance) -> None:
         with self._lock:
             self._live.discard(instance)
-            self._change.notify()
+            if self._line:
+                self._line[0].wake()
 
 
 _pools: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
