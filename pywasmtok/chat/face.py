@@ -141,6 +141,9 @@ def apply_chat_template(
     conversations, batched = as_conversations(conversation, tok.listed)
     settings = templates.settings
     pad = None if settings.pad_token is None else tok.token_to_id(settings.pad_token)
+    if pad is None and settings.pad_token and padding:
+        # It may stand only in the configuration.
+        pad = templates.encoder.token_to_id(settings.pad_token)
     shape = Shape.of(
         settings,
         padding=padding,

@@ -117,7 +117,7 @@ class Shape:
         if not isinstance(more, Mapping):
             raise InvalidArgument(f"tokenizer_kwargs is a dict, not {type(more).__name__}")
         options = dict(more)
-        how = _PADDING.get(padding, padding) if isinstance(padding, bool) else str(padding)
+        how = _PADDING[padding] if isinstance(padding, bool) else _text(padding)
         if how not in _STRATEGIES:
             raise InvalidArgument(
                 f"padding={padding!r} is none of True, False, {', '.join(_STRATEGIES)}"
@@ -212,9 +212,14 @@ class Shape:
         return done
 
 
-def _truncates(truncation: bool | str) -> bool:
-    if isinstance(truncation, bool):
-        return truncation
+def _text(strategy: object) -> str:
+    """Those of transformers are members of an enumeration, and texts as well."""
+    return str.__str__(strategy) if isinstance(strategy, str) else str(strategy)
+
+
+def _truncates(truncation: bool | str | None) -> bool:
+    if truncation is None or isinstance(truncation, bool):
+        return bool(truncation)
     if truncation not in _TRUNCATION:
         raise InvalidArgument(
             f"truncation={truncation!r} is none of True, False, {', '.join(_TRUNCATION)}"

@@ -119,7 +119,7 @@ def schema_of(hint: Any) -> Schema:
     if origin is Union or origin is types.UnionType:
         return _of_union(inner)
     if origin is Literal:
-        if any(type(value) not in _SCALARS for value in inner):
+        if not inner or any(type(value) not in _SCALARS for value in inner):
             raise TypeHintParsingException(f"{hint!r} lists what is no scalar of JSON")
         return _of_values(list(inner))
     return _of_container(hint, origin, inner)

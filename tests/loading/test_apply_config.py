@@ -127,6 +127,13 @@ CONFIGS: dict[str, dict[str, dict[str, Any]]] = {
         "tokenizer_config": {"x_token": "<x>", "extra_special_tokens": {"y_token": "<y>"}},
         "special_tokens_map": {"x_token": "<new>", "y_token": {"content": "<z>", **FLAGS}},
     },
+    "standard names among the extra tokens": {
+        "tokenizer_config": {"pad_token": "<x>", "extra_special_tokens": {"bos_token": "<new>"}},
+    },
+    "an object that does not say what it is": {
+        "tokenizer_config": {"x_token": {"content": "<x>", **FLAGS}, "y_token": "<y>"},
+    },
+    "an empty name": {"tokenizer_config": {"x_token": "", "y_token": "<y>"}},
     "extra tokens in both files": {
         "tokenizer_config": {"x_token": "<x>", "extra_special_tokens": ["<z>"]},
         "special_tokens_map": {"extra_special_tokens": ["<new>", "<z>"]},
@@ -175,7 +182,9 @@ def test_chats_of_made_up_folders(name: str, tmp_path: Path) -> None:
         (tmp_path / f"{file}.json").write_text(json.dumps(content))
     theirs = reference(tmp_path, apply="tokens")
     ours = pywasmtok.create_tokenizer(tmp_path)
-    names = "".join(f"{{{{ {one}_token }}}}|" for one in ("bos", "eos", "pad", "image", "x", "y"))
+    names = "{{ x_token is defined }}" + "".join(
+        f"{{{{ {one}_token }}}}|" for one in ("bos", "eos", "pad", "image", "x", "y")
+    )
     for template in (names + "{{ messages[0].content }}", "{{ y }}{{ '<' ~ 'new>' }}<x>"):
         for text in TEXTS:
             chat = [{"role": "user", "content": text}]
@@ -184,6 +193,105 @@ def test_chats_of_made_up_folders(name: str, tmp_path: Path) -> None:
             assert ours.apply_chat_template(chat, tokenize=False, **asked) == expected
             expected = theirs.apply_chat_template(chat, tokenize=True, **asked)
             assert ours.apply_chat_template(chat, tokenize=True, **asked) == expected
+
+
+def write(folder: Path, **files: object) -> None:
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("of_model", [None, "llama", "mistral", "phi3", "gemma"])
+@pytest.mark.parametrize(
+    "name",
+    ["PreTrainedTokenizerFast", "LlamaTokenizer", "GemmaTokenizer", "CodeLlamaTokenizerFast"],
+)
+def test_the_class_says_on_which_side_batches_are_padded(
+    name: str, of_model: str | None, tmp_path: Path
+) -> None:
+    config = {} if of_model is None else {"config": {"model_type": of_model}}
+    for number, more in enumerate(
+        ({}, {"normalizer": None, "pre_tokenizer": None, "decoder": None})
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        write(folder, tokenizer=small.definition(**more), **config)
+        for side in (None, "left", "right"):
+            stated = {} if side is None else {"padding_side": side}
+            write(folder, tokenizer_config={"tokenizer_class": name, **stated})
+            theirs = transformers.AutoTokenizer.from_pretrained(str(folder))
+            ours = pywasmtok.create_tokenizer(folder)
+            assert ours.chat_templates.settings.padding_side == theirs.padding_side
+
+
+def test_the_file_says_on_which_side_texts_are_padded_and_cut(tmp_path: Path) -> None:
+    padding = {
+        "strategy": "BatchLongest",
+        "direction": "Left",
+        "pad_to_multiple_of": None,
+        "pad_id": 266,
+        "pad_type_id": 0,
+        "pad_token": "<s>",
+    }
+    truncation = {
+        "direction": "Left",
+        "max_length": 4,
+        "strategy": "LongestFirst",
+        "stride": 0,
+    }
+    write(tmp_path, tokenizer=small.definition(padding=padding, truncation=truncation))
+    for config in ({}, {"padding_side": "right"}, {"truncation_side": "right"}):
+        write(tmp_path, tokenizer_config={"pad_token": "<s>", **config})
+        theirs, ours = reference(tmp_path, apply="tokens"), pywasmtok.create_tokenizer(tmp_path)
+        chats = [[{"role": "user", "content": text}] for text in ("he", "hello world")]
+        for asked in ({"padding": True}, {"truncation": True, "max_length": 3}):
+            how: dict[str, Any] = {"chat_template": "{{ messages[0].content }}", **asked}
+            expected = theirs.apply_chat_template(chats, return_dict=True, **how)
+            assert dict(ours.apply_chat_template(chats, **how)) == dict(expected)
+
+
+def test_a_pad_token_of_the_configuration_alone(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer=small.definition(), tokenizer_config={"pad_token": "<pad>"})
+    theirs, ours = reference(tmp_path, apply="tokens"), pywasmtok.create_tokenizer(tmp_path)
+    chats = [[{"role": "user", "content": text}] for text in ("he", "hello world")]
+    for padding in (True, transformers.utils.PaddingStrategy.LONGEST, "longest"):
+        how: dict[str, Any] = {
+            "chat_template": "{{ messages[0].content }}",
+            "padding": padding,
+            "truncation": None,
+        }
+        expected = theirs.apply_chat_template(chats, return_dict=True, **how)
+        assert dict(ours.apply_chat_template(chats, **how)) == dict(expected)
+
+
+def test_tokens_of_the_configuration_cost_a_call_nothing(tmp_path: Path) -> None:
+    tokens = [f"<t{number}>" for number in range(50)]
+    write(
+        tmp_path,
+        tokenizer=small.definition(),
+        tokenizer_config={"extra_special_tokens": tokens},
+    )
+    tok = pywasmtok.create_tokenizer(tmp_path)
+    few = tok.limited(max_tokens=20, max_batch_items=20, max_text_bytes=20)
+    chat = [{"role": "user", "content": "a<t7>"}]
+    how: dict[str, Any] = {"chat_template": "{{ messages[0].content }}", "return_dict": False}
+    theirs = reference(tmp_path, apply="tokens")
+    assert few.apply_chat_template(chat, **how) == theirs.apply_chat_template(chat, **how)
+
+
+def test_words_without_an_unknown_token(tmp_path: Path) -> None:
+    """The model has no ids for the names of tokens that are still to be added."""
+    words = {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "[UNK]"}
+    definition = small.definition(
+        model=words, normalizer=None, pre_tokenizer={"type": "Whitespace"}, added_tokens=[]
+    )
+    write(tmp_path, tokenizer=definition, tokenizer_config={"eos_token": "</s>"})
+    tok = pywasmtok.create_tokenizer(tmp_path)
+    chat = [{"role": "user", "content": "a b"}]
+    template = "{{ messages[0].content }}{{ eos_token }}"
+    ids = tok.apply_chat_template(chat, chat_template=template, return_dict=False)
+    theirs = reference(tmp_path, apply="tokens")
+    expected = theirs.apply_chat_template(chat, chat_template=template, return_dict=False)
+    assert ids == expected == [0, 1, 2]
 
 
 def test_by_default_ids_follow_the_file_alone(tmp_path: Path) -> None:

@@ -255,18 +255,22 @@ def test_copies_and_marks(llama: pywasmtok.Tokenizer) -> None:
     assert (twin.tokens, twin.text) == ([x, 0xE4, 0xBD, 0xA0], "x你")
 
 
-def test_a_mark_that_lies_ahead_is_refused(llama: pywasmtok.Tokenizer) -> None:
+def test_marks_of_another_branch_and_of_copies(llama: pywasmtok.Tokenizer) -> None:
     stream = llama.decode_stream(history=True)
-    early = stream.copy()
-    stream.step(ids_of(llama, "x")[0])
-    with pytest.raises(InvalidArgument, match="behind"):
-        early.rollback(stream.checkpoint())
-    # Nothing has changed, not even inside a character.
-    early.step(0xE4)
-    later = early.checkpoint()
-    early.rollback(llama.decode_stream(history=True).checkpoint())
-    with pytest.raises(InvalidArgument, match="behind"):
-        early.rollback(later)
+    early, begin = stream.copy(), stream.checkpoint()
+    first, second = ids_of(llama, "x", "a"), ids_of(llama, "x", "x", "a")
+    stream.step_batch(first)
+    left = stream.checkpoint()
+    stream.rollback(begin)
+    stream.step_batch(second)
+    for one in (stream, early):
+        one.rollback(left)
+        assert (one.tokens, one.text) == (first, "xa")
+        assert one.step_batch(second) == "xxa"
+        assert (one.tokens, one.text) == (first + second, "xaxxa")
+    with pytest.raises(InvalidArgument, match="no history"):
+        early.rollback(llama.decode_stream().checkpoint())
+    early.rollback(begin)
     assert early.step_batch(ids_of(llama, "x")) + early.flush() == "x"
     for bad in (None, b"", stream.state()):
         with pytest.raises(InvalidArgument, match="checkpoint"):

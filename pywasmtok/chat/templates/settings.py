@@ -5,6 +5,8 @@ A value that makes no sense counts as missing: a call that needs it must state i
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "settings_of", "special_tokens_map"]
 
 CONFIG = "tokenizer_config.json"
+
+# In these classes of transformers batches are padded on the left.
+_PAD_LEFT = (
+    "CodeLlamaTokenizer",
+    "CohereTokenizer",
+    "GemmaTokenizer",
+    "LlamaTokenizer",
+    "Siglip2Tokenizer",
+    "XLNetTokenizer",
+)
+# For these types of models it takes none of them, whatever class the configuration names.
+_OF_NO_CLASS = ("llava", "ministral", "mistral", "mixtral", "phi3", "pixtral")
 
 # transformers writes 10**30 for "no limit", and takes whatever is above this for it.
 _NO_LIMIT = 10**20
@@ -35,7 +49,7 @@ class Settings(NamedTuple):
 
 def settings_of(tok: Tokenizer, beside: Sidecars) -> Settings:
     config = beside.of(CONFIG)
-    stated: dict[str, object] = {}
+    stated = _sides(tok, beside)
     for side in ("padding_side", "truncation_side"):
         if config.get(side) in ("left", "right"):
             stated[side] = config[side]
@@ -52,6 +66,28 @@ def settings_of(tok: Tokenizer, beside: Sidecars) -> Settings:
         stated["control_tokens"] = tuple(token for token in control if isinstance(token, str))
     pad = special_tokens_map(tok.special_tokens, beside).get("pad_token")
     return Settings(**stated, pad_token=pad)  # type: ignore[arg-type]
+
+
+def _sides(tok: Tokenizer, beside: Sidecars) -> dict[str, object]:
+    """What counts where the configuration states no side: the tokenizer's file, then the class."""
+    core, config = tok.core_backend, beside.of("config.json")
+    stated = beside.of(CONFIG).get("tokenizer_class") or config.get("tokenizer_class")
+    name = str(stated).removesuffix("Fast")
+    sides: dict[str, object] = {}
+    if name in _PAD_LEFT:
+        info = {} if core is None else core.info
+        parts = [*(info.get("decoders") or ()), *(info.get("pre_tokenizers") or ())]
+        is_byte_level = any(part.startswith("ByteLevel") for part in parts)
+        is_llama_3 = name == "LlamaTokenizer" and is_byte_level
+        if not (is_llama_3 or str(config.get("model_type")).startswith(_OF_NO_CLASS)):
+            sides["padding_side"] = "left"
+    has_sides = core is None or core.info["padding"] or core.info["truncation"]
+    if tok.format == "tokenizer.json" and has_sides:
+        definition = json.loads(bytes(tok.recipe.data))
+        for part in ("padding", "truncation"):
+            if isinstance(definition.get(part), Mapping):
+                sides[f"{part}_side"] = str(definition[part].get("direction", "right")).lower()
+    return sides
 
 
 def special_tokens_map(special: SpecialTokens, beside: Sidecars) -> dict[str, str]:

@@ -47,15 +47,17 @@ def config_for_core(sidecars: Sidecars, *, bos_and_eos: bool) -> dict[str, Any] 
 
 def named_tokens(sidecars: Sidecars) -> dict[str, str]:
     """The tokens that templates print by name: `bos_token`, `image_token`."""
-    texts = {name: _text(token) for name, token in _merged(sidecars)[1].items()}
-    return {name: text for name, text in texts.items() if text is not None}
+    named = _merged(sidecars)[1]
+    contents = {name: _content(token) for name, token in named.items()}
+    return {name: text for name, text in contents.items() if isinstance(text, str)}
 
 
 def _merged(sidecars: Sidecars) -> tuple[dict[str, Any], dict[str, object]]:
     """The configuration, and its named tokens in the order of transformers: its own attributes,
     then those of the model. special_tokens_map.json counts only for a configuration that lists no
     tokens."""
-    config = dict(sidecars.of("tokenizer_config.json"))
+    stated = sidecars.of("tokenizer_config.json")
+    config = {key: stated[key] for key in stated if not _is_no_token(key, stated[key])}
     if _ADDITIONAL in config and not config.get(_EXTRA):
         config[_EXTRA] = config.pop(_ADDITIONAL)
     # A name that is stated as an object, or in the other file, yields to these.
@@ -73,11 +75,19 @@ def _merged(sidecars: Sidecars) -> tuple[dict[str, Any], dict[str, object]]:
     for key, value in config.items():
         if _is_of_model(key) and isinstance(value, str | Mapping):
             named[key] = value
-    return config, named | first
+    named |= first
+    return config, {key: named[key] for key in _STANDARD if key in named} | named
 
 
 def _is_of_model(key: str) -> bool:
     return key.endswith("_token") and key not in _STANDARD
+
+
+def _is_no_token(key: str, value: object) -> bool:
+    """Of the configuration, objects of the model's names count only if they say what they are."""
+    if not (_is_of_model(key) and isinstance(value, Mapping)):
+        return False
+    return value.get("__type") != "AddedToken"
 
 
 def _take_names(config: dict[str, Any], named: dict[str, Any]) -> None:
@@ -128,6 +138,10 @@ def _by_id(added: Mapping[str, Any]) -> list[str]:
     return sorted(added, key=lambda content: int(added[content]))
 
 
+def _content(token: object) -> object:
+    return token.get("content") if isinstance(token, Mapping) else token
+
+
 def _text(token: object) -> str | None:
-    content = token.get("content") if isinstance(token, Mapping) else token
+    content = _content(token)
     return content if isinstance(content, str) and content else None

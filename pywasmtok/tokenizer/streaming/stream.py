@@ -22,8 +22,9 @@ class Mark(NamedTuple):
     """A point of a stream to go back to."""
 
     state: bytes
-    tokens: int
-    texts: int
+    ids: bytes | None
+    """All that went before, and the text of it, of a stream with a history."""
+    text: str
 
 
 class DecodeStream:
@@ -162,19 +163,18 @@ class DecodeStream:
 
     def checkpoint(self) -> Mark:
         """Where the stream stands, for `rollback`: for speculative decoding."""
-        text = "" if self._ids is None else self.text
-        return Mark(self._node.state, len(self._ids or ()), len(text))
+        if self._ids is None:
+            return Mark(self._node.state, None, "")
+        return Mark(self._node.state, self._ids.tobytes(), self.text)
 
     def rollback(self, mark: Mark) -> None:
-        """Forgets what came behind the mark. Marks stay good, also those of copies."""
+        """Goes back to the mark. Marks stay good, also those of copies."""
         if not isinstance(mark, Mark):
             raise InvalidArgument(f"a mark is what checkpoint() gave, not {type(mark).__name__}")
         if self._ids is not None:
-            if mark.tokens > len(self._ids) or mark.texts > len(self.text):
-                raise InvalidArgument("this mark lies behind where the stream stands")
-            text = self.text[: mark.texts]
-            del self._ids[mark.tokens :]
-            self._texts = [text]
+            if mark.ids is None:
+                raise InvalidArgument("this mark is of a stream that keeps no history")
+            self._ids, self._texts = array("I", mark.ids), [mark.text]
         self._node = self._streaming.node(mark.state)
 
     def state(self) -> bytes:
