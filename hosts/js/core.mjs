@@ -3,7 +3,7 @@
 import * as abi from "./abi.mjs";
 import { Instance } from "./instance.mjs";
 import { Tokenizer } from "./tokenizer.mjs";
-import { TokenizerError, decoder } from "./wire.mjs";
+import { TokenizerError, bytesOf, compiled, decoder, hasExport } from "./wire.mjs";
 
 const STACK = 1 << 20;
 // Pages of a shared memory: more than any core begins with, and what the cores declare at most.
@@ -16,10 +16,14 @@ export class Core {
   #seat;
   // With threads: the one instance of this thread. Without, each tokenizer has an instance.
   #exports;
+  // With threads: a trap of one instance ends all, since they have one memory.
+  #state = {};
+  // What `share` reserved.
+  #seats = new Set();
 
   constructor(module, memory, seat) {
     const [section] = WebAssembly.Module.customSections(module, "pywasmtok.abi");
-    if (!section) throw new TokenizerError("host", "this is no core of pywasmtok");
+    if (!section || !hasExport(module, "pwt_load_with")) throw new TokenizerError("host", "this is no core of pywasmtok");
     /** `version` of pywasmtok that the core was built from, and more. */
     this.build = JSON.parse(decoder.decode(section));
     if (this.build.abi !== abi.ABI_VERSION)
@@ -31,10 +35,7 @@ export class Core {
 
   /** `source`: the bytes of a core, or a Response that streams them. */
   static async load(source) {
-    const compiled = typeof Response !== "undefined" && source instanceof Response
-      ? await WebAssembly.compileStreaming(source)
-      : await WebAssembly.compile(source);
-    return new Core(compiled);
+    return new Core(await compiled(source));
   }
 
   get threaded() {
@@ -46,11 +47,23 @@ export class Core {
    * `Core.join(shared).attach(tokenizer.handle)` is the same tokenizer.
    */
   share() {
+    if (!this.threaded) throw new TokenizerError("host", "workers need the core with threads");
     const exports = this.#instantiated();
     const stack = exports.pwt_memory_new(STACK) >>> 0;
     const tls = exports.pwt_memory_new(Math.max(1, exports.__tls_size.value)) >>> 0;
-    if (!stack || !tls) throw new TokenizerError("out_of_memory", "no room for a worker");
-    return { module: this.#module, memory: this.#memory, seat: { stack, tls } };
+    const shared = { module: this.#module, memory: this.#memory, seat: { stack, tls } };
+    this.#seats.add(shared.seat);
+    if (stack && tls) return shared;
+    this.release(shared);
+    throw new TokenizerError("out_of_memory", "no room for a worker");
+  }
+
+  /** Frees what `share` reserved. The worker must have ended, and not during a call. */
+  release({ seat }) {
+    const exports = this.#instantiated();
+    if (!this.#seats.delete(seat)) throw new TokenizerError("bad_argument", "this core has not shared that, or it is released already");
+    exports.pwt_memory_free(seat.stack);
+    exports.pwt_memory_free(seat.tls);
   }
 
   static join({ module, memory, seat }) {
@@ -62,27 +75,38 @@ export class Core {
    * (vocab.json and merges.txt). `options`: see "Load options" in docs/abi.md.
    */
   tokenizer(file, options) {
-    const instance = new Instance(this.#instantiated());
-    return new Tokenizer(instance, instance.load(file, options));
+    const instance = this.#instance();
+    try {
+      return new Tokenizer(instance, instance.load(file, options));
+    } catch (error) {
+      instance.close();
+      throw error;
+    }
   }
 
   /** A tokenizer of another worker, by its `handle`. */
   attach(handle) {
-    return new Tokenizer(new Instance(this.#instantiated()), handle);
+    return new Tokenizer(this.#instance(), handle);
   }
 
   /** What a file is: `format` and `reason`. Its first 64 KiB are enough. */
   detect(startOfFile) {
-    const instance = new Instance(this.#instantiated());
+    const data = bytesOf(startOfFile);
+    const instance = this.#instance();
     try {
-      instance.put(startOfFile);
-      return JSON.parse(instance.text(instance.count("pwt_detect", startOfFile.length)));
+      instance.put([data]);
+      return JSON.parse(instance.text(instance.count("pwt_detect", data.length)));
     } finally {
       instance.close();
     }
   }
 
+  #instance() {
+    return new Instance(this.#instantiated(), this.threaded ? this.#state : {});
+  }
+
   #instantiated() {
+    if (this.#state.lost) throw this.#state.lost;
     if (!this.threaded) return new WebAssembly.Instance(this.#module, {}).exports;
     if (this.#exports) return this.#exports;
     this.#memory ??= new WebAssembly.Memory({ initial: SMALLEST, maximum: LARGEST, shared: true });

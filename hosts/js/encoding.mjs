@@ -5,7 +5,7 @@
 //   [names]       only these
 
 import * as abi from "./abi.mjs";
-import { TokenizerError, decoder, json, lengths, utf8 } from "./wire.mjs";
+import { TokenizerError, bound, decoder, json, lengths, utf8 } from "./wire.mjs";
 
 export const encoding = {
   /** `details`: offsets and tokens, too. */
@@ -17,7 +17,7 @@ export const encoding = {
     if (policy) {
       count = encodeWith(this, parts, { ...policy, pair: parts.length === 2 }, flags);
     } else {
-      this.instance.put(...parts);
+      this.instance.put(parts);
       const name = parts.length === 2 ? "pwt_encode_pair" : "pwt_encode";
       count = this.count(name, ...parts.map((part) => part.length), flags);
     }
@@ -33,7 +33,7 @@ export const encoding = {
     if (policy) {
       count = encodeWith(this, parts, policy, flags);
     } else {
-      this.instance.put(lengths(parts), ...parts);
+      this.instance.put([lengths(parts), ...parts]);
       count = this.count("pwt_encode_batch", parts.length, flags);
     }
     const ids = this.instance.numbers(abi.FIELD_IDS_PTR, count);
@@ -50,11 +50,12 @@ export const encoding = {
   },
 
   /** How many ids a text has; with a limit, counting may stop at the first number above it. */
-  countIds(text, { addSpecial = true, special = "all", limit = 0xffffffff } = {}) {
+  countIds(text, { addSpecial = true, special = "all", limit = Infinity } = {}) {
+    const most = bound(limit, 0xffffffff);
     if (policyOf(this, special)) return this.encode(text, { addSpecial, special }).ids.length;
     const data = utf8(text);
-    this.instance.put(data);
-    return this.count("pwt_count", data.length, encodeFlags(addSpecial, special), limit);
+    this.instance.put([data]);
+    return this.count("pwt_count", data.length, encodeFlags(addSpecial, special), most);
   },
 };
 
@@ -77,7 +78,7 @@ function policyOf(tokenizer, special) {
 
 function encodeWith(tokenizer, parts, policy, flags) {
   const said = json(policy);
-  tokenizer.instance.put(lengths(parts), ...parts, said);
+  tokenizer.instance.put([lengths(parts), ...parts, said]);
   return tokenizer.count("pwt_encode_with", parts.length, said.length, flags);
 }
 

@@ -2,17 +2,19 @@
 // answered is a copy. Written from docs/abi.md.
 
 import * as abi from "./abi.mjs";
-import { TokenizerError, decoder, json } from "./wire.mjs";
+import { TokenizerError, bytesOf, decoder, json } from "./wire.mjs";
 
 export class Instance {
   #exports;
-  #session;
-  // The trap that ended the instance.
-  #lost;
+  #session = 0;
+  // `lost` is the error of all calls after a trap or after `end`.
+  #state;
 
-  constructor(exports) {
+  /** `state`: one object for all instances of a memory. */
+  constructor(exports, state = {}) {
     this.#exports = exports;
-    if (this.#exports.pwt_abi_version() !== abi.ABI_VERSION)
+    this.#state = state;
+    if (this.#run("pwt_abi_version") !== abi.ABI_VERSION)
       throw new TokenizerError("host", "the core has another ABI than it says");
     this.open();
   }
@@ -20,22 +22,30 @@ export class Instance {
   /** Begins a session; the one before, with its buffers, is given back. */
   open() {
     this.close();
-    this.#session = this.#exports.pwt_session_new() >>> 0;
+    this.#session = this.#run("pwt_session_new") >>> 0;
     if (!this.#session) throw new TokenizerError("out_of_memory", "no session is left");
   }
 
   close() {
-    if (this.#session) this.#exports.pwt_session_free(this.#session);
+    if (this.#session && !this.#state.lost) this.call("pwt_session_free");
     this.#session = 0;
+  }
+
+  /** Gives the session and the memory back: all further calls fail. */
+  end(message) {
+    this.close();
+    this.#state = { lost: this.#state.lost ?? new TokenizerError("host", message) };
+    this.#exports = null;
   }
 
   /** The handle of a loaded file. */
   load(file, options = {}) {
     const files = Array.isArray(file) ? file : [{ data: file }];
-    const parts = Array.isArray(file) ? { parts: file.map(({ name, data }) => [name, data.length]) } : {};
+    const data = files.map((one) => bytesOf(one.data));
+    const parts = Array.isArray(file) ? { parts: files.map(({ name }, n) => [name, data[n].length]) } : {};
     const said = json({ ...options, ...parts });
-    this.put(...files.map(({ data }) => data), said);
-    const size = files.reduce((sum, { data }) => sum + data.length, 0);
+    this.put([...data, said]);
+    const size = data.reduce((sum, { length }) => sum + length, 0);
     const handle = this.call("pwt_load_with", size, said.length);
     if (!handle) throw this.error();
     // The file stays in the buffer of its session: a new one begins small.
@@ -43,14 +53,19 @@ export class Instance {
     return handle >>> 0;
   }
 
-  /** Calls an export with this session in front. After a trap all calls fail. */
+  /** Calls an export with this session in front. */
   call(name, ...parameters) {
-    if (this.#lost) throw this.#lost;
+    return this.#run(name, this.#session, ...parameters);
+  }
+
+  #run(name, ...parameters) {
+    const exports = this.#live;
     try {
-      return this.#exports[name](this.#session, ...parameters);
+      return exports[name](...parameters);
     } catch (cause) {
-      this.#lost = new TokenizerError("trap", this.#panic(), { cause });
-      throw this.#lost;
+      this.#state.lost = new TokenizerError("trap", this.#panic(), { cause });
+      this.#exports = null;
+      throw this.#state.lost;
     }
   }
 
@@ -60,10 +75,10 @@ export class Instance {
     return answer;
   }
 
-  /** Gives a tokenizer back, and the session. */
+  /** Gives a tokenizer back, too. */
   free(tokenizer) {
-    this.#exports.pwt_tokenizer_free(tokenizer);
-    this.close();
+    if (!this.#state.lost) this.#run("pwt_tokenizer_free", tokenizer);
+    this.end("the tokenizer was freed");
   }
 
   /** Whether the last call left an error. */
@@ -75,8 +90,9 @@ export class Instance {
     return new DataView(this.#buffer).getUint32(this.#session + 4 * index, true);
   }
 
-  put(...parts) {
+  put(parts) {
     const size = parts.reduce((sum, part) => sum + part.length, 0);
+    if (size > 0x7fffffff) throw new TokenizerError("limit_exceeded", "an input of 2 GiB or more");
     if (size > this.field(abi.FIELD_INPUT_CAP) && !this.call("pwt_input", size)) throw this.error();
     const input = this.#view(this.field(abi.FIELD_INPUT_PTR), size);
     let at = 0;
@@ -124,7 +140,12 @@ export class Instance {
 
   // Memory may have grown in any call: a view is taken anew each time.
   get #buffer() {
-    return this.#exports.memory.buffer;
+    return this.#live.memory.buffer;
+  }
+
+  get #live() {
+    if (this.#state.lost) throw this.#state.lost;
+    return this.#exports;
   }
 
   #view(address, length) {

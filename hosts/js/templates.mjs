@@ -8,7 +8,7 @@
 // dropped. JavaScript has no deadline for a call: for one, render in a worker and terminate it.
 
 import * as abi from "./template_abi.mjs";
-import { TokenizerError, decoder, utf8 } from "./wire.mjs";
+import { TokenizerError, bound, compiled, decoder, hasExport, utf8 } from "./wire.mjs";
 
 export const LIMITS = Object.freeze({
   source: 256 << 10, chain: 200, branches: 100, nesting: 100, depth: 128, output: 8 << 20, fuel: 10_000_000,
@@ -21,11 +21,12 @@ export class Renderer {
   #guest = null;
 
   constructor(module) {
+    if (!hasExport(module, "tpl_render")) throw new TokenizerError("host", "this is no renderer of pywasmtok");
     this.#module = module;
   }
 
   static async load(wasm) {
-    return new Renderer(await WebAssembly.compile(wasm));
+    return new Renderer(await compiled(wasm));
   }
 
   /**
@@ -121,9 +122,10 @@ class Guest {
     const words = new Uint32Array(abi.HEADER_WORDS);
     words[abi.HEADER_FLAGS] = header.flags;
     for (const name of ["source", "chain", "branches", "nesting", "depth", "output"])
-      words[abi[`HEADER_LIMIT_${name.toUpperCase()}`]] = header[name];
-    words[abi.HEADER_FUEL_LO] = header.fuel % 2 ** 32;
-    words[abi.HEADER_FUEL_HI] = Math.floor(header.fuel / 2 ** 32);
+      words[abi[`HEADER_LIMIT_${name.toUpperCase()}`]] = bound(header[name], 0xffffffff);
+    const fuel = bound(header.fuel, Number.MAX_SAFE_INTEGER);
+    words[abi.HEADER_FUEL_LO] = fuel % 2 ** 32;
+    words[abi.HEADER_FUEL_HI] = Math.floor(fuel / 2 ** 32);
     if (header.now) words.set(clock(header.now), abi.HEADER_YEAR);
     words[abi.HEADER_FIELD_LEN] = field.length;
     words[abi.HEADER_CONTENT_LEN] = content.length;
@@ -191,6 +193,7 @@ class Guest {
 
 /** The words from `year` on: what a clock on the wall shows. */
 function clock(date) {
+  if (Number.isNaN(date.getTime())) throw new TokenizerError("bad_argument", "now is no valid date");
   return [
     date.getFullYear(), date.getMonth() + 1, date.getDate(),
     date.getHours(), date.getMinutes(), date.getSeconds(), 1000 * date.getMilliseconds(),

@@ -3,7 +3,7 @@
 import { decoding } from "./decoding.mjs";
 import { encoding } from "./encoding.mjs";
 import { streaming } from "./streaming.mjs";
-import { utf8 } from "./wire.mjs";
+import { utf8, whole } from "./wire.mjs";
 
 export class Tokenizer {
   #info;
@@ -13,9 +13,14 @@ export class Tokenizer {
     this.handle = handle;
   }
 
-  /** Gives its memory back. */
+  /** Gives its memory back. With threads, it is gone for all workers. */
   free() {
     this.instance.free(this.handle);
+  }
+
+  /** With threads: gives back what this worker has of it. Other workers keep the tokenizer. */
+  detach() {
+    this.instance.end("the tokenizer was detached");
   }
 
   /** What docs/abi.md says of `pwt_info`. */
@@ -27,12 +32,12 @@ export class Tokenizer {
   /** Null for a token that does not exist. */
   tokenToId(token) {
     const data = utf8(token);
-    this.instance.put(data);
+    this.instance.put([data]);
     return this.found("pwt_token_to_id", data.length);
   }
 
   idToToken(id) {
-    const length = this.found("pwt_id_to_token", id);
+    const length = this.found("pwt_id_to_token", whole(id));
     return length === null ? null : this.instance.text(length);
   }
 

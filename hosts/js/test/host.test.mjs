@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { Core, Renderer, TokenizerError } from "../index.mjs";
 
@@ -20,6 +24,7 @@ const WORDS = new TextEncoder().encode(JSON.stringify({
 
 const wasm = (name) => readFile(new URL(`../../../pywasmtok/core/${name}.wasm`, import.meta.url));
 const core = await Core.load(await wasm("portable"));
+const threaded = async () => Core.load(await wasm("threads"));
 const fails = (kind, call) => assert.throws(call, (error) => error instanceof TokenizerError && error.kind === kind);
 const bare = { addSpecial: false };
 
@@ -64,6 +69,67 @@ test("does with unknown ids what the library of the format does", async () => {
   fails("invalid_token", () => core.tokenizer(file).decode([99999]));
 });
 
+test("takes ids from any iterable, and nothing that is no id", () => {
+  const tokenizer = core.tokenizer(WORDS);
+  for (const ids of [new Set([1, 2]), [1, 2].values(), Int32Array.of(1, 2), Uint32Array.of(0, 1, 2).subarray(1)])
+    assert.equal(tokenizer.decode(ids), "hello world");
+  assert.deepEqual(tokenizer.decodeBatch([new Set([1, 2]), [2].values()]), ["hello world", "world"]);
+  assert.equal(tokenizer.stream(new Set([1])).push(2), " world");
+  assert.equal(tokenizer.stop({}, new Set([1])).push(2).text, " world");
+  const wrong = [NaN, undefined, null, -1, 1.9, 2 ** 32, 2 ** 32 + 1, "1", 1n, [1]];
+  for (const id of wrong) {
+    fails("bad_argument", () => tokenizer.decode([id]));
+    fails("bad_argument", () => tokenizer.decodeBytes([1, id]));
+    fails("bad_argument", () => tokenizer.decodeBatch([[1], [id]]));
+    fails("bad_argument", () => tokenizer.idToToken(id));
+    fails("bad_argument", () => tokenizer.stream([id]));
+    fails("bad_argument", () => tokenizer.stop({}, [id]));
+    fails("bad_argument", () => tokenizer.stream().push(1, id));
+    fails("bad_argument", () => tokenizer.stop({}).push(1, id));
+  }
+  for (const ids of [2, {}, null, undefined, { length: 1, 0: 1 }]) fails("bad_argument", () => tokenizer.decode(ids));
+});
+
+test("a limit above all counts is none", () => {
+  const tokenizer = core.tokenizer(WORDS);
+  const text = "hello world ".repeat(100_000);
+  for (const limit of [undefined, Infinity, 2 ** 32, 0xffffffff])
+    assert.equal(tokenizer.countIds(text, { ...bare, limit }), 200_000);
+  assert.ok(tokenizer.countIds(text, { ...bare, limit: 5 }) < 200_000);
+  for (const limit of [NaN, -1, 1.5, "5", null]) {
+    fails("bad_argument", () => tokenizer.countIds(text, { limit }));
+    fails("bad_argument", () => tokenizer.countIds("hello", { limit, special: [] }));
+  }
+});
+
+test("batches may have any number of items", () => {
+  const tokenizer = core.tokenizer(WORDS);
+  const count = 200_000;
+  const texts = Array(count).fill("hello");
+  for (const special of ["all", []]) {
+    const found = tokenizer.encodeBatch(texts, { ...bare, special });
+    assert.deepEqual([found.length, ...found.at(-1)], [count, 1]);
+  }
+  assert.equal(tokenizer.encodeSegments(texts.map((text) => ({ text: `${text} `, trusted: true })), bare).length, count);
+  assert.equal(tokenizer.decodeBatch(Array(count).fill([1])).at(-1), "hello");
+  for (const ids of [Array(count).fill(1), new Uint32Array(count).fill(1)]) {
+    assert.equal(tokenizer.stream().push(ids).length, 6 * count - 1);
+    assert.equal(tokenizer.stop({}).push(ids).text.length, 6 * count - 1);
+  }
+});
+
+test("byte runs are a matter of streams, and no other value than the two", () => {
+  const tokenizer = core.tokenizer(WORDS);
+  const eager = { byteRuns: "eager" };
+  assert.equal(tokenizer.decode([1], eager), "hello");
+  assert.equal(tokenizer.decodeBytes([1], eager).length, 5);
+  assert.deepEqual(tokenizer.decodeBatch([[1]], eager), ["hello"]);
+  assert.equal(tokenizer.stream([], eager).push(1), "hello");
+  assert.equal(tokenizer.stop({}, [], eager).push(1).text, "hello");
+  fails("bad_argument", () => tokenizer.stream([], { byteRuns: "eagre" }));
+  fails("bad_argument", () => tokenizer.decode([1], { byteRuns: "eagre" }));
+});
+
 test("streams and stops", () => {
   const tokenizer = core.tokenizer(WORDS);
   const stream = tokenizer.stream([1]);
@@ -74,11 +140,77 @@ test("streams and stops", () => {
   assert.equal(stop.match.string, " wor");
 });
 
+test("a stop takes many ids at once, and knows its sequences", () => {
+  const tokenizer = core.tokenizer(WORDS);
+  const config = { stop_sequences: ["x", " wor"] };
+  const stop = tokenizer.stop(config);
+  config.stop_sequences.length = 0;
+  assert.deepEqual(stop.push(1, 2, 1), { kind: "stopped_with_text", text: "hello" });
+  assert.deepEqual([stop.match.string, stop.match.token_index], [" wor", 1]);
+  assert.equal(tokenizer.stop({}).push([1, 2]).text, "hello world");
+});
+
 test("detects and refuses", async () => {
   assert.equal(core.detect(WORDS).format, "tokenizer.json");
   fails("empty_file", () => core.detect(new Uint8Array()));
   fails("not_a_tokenizer", () => core.tokenizer(new TextEncoder().encode("<html>")));
   await assert.rejects(Core.load(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])), { kind: "host" });
+});
+
+test("takes the bytes of a file from a buffer and from any view", async () => {
+  const buffer = WORDS.buffer.slice(WORDS.byteOffset, WORDS.byteOffset + WORDS.length);
+  const shared = new SharedArrayBuffer(WORDS.length);
+  new Uint8Array(shared).set(WORDS);
+  const elsewhere = runInNewContext("(bytes) => Uint8Array.from(bytes).buffer")(WORDS);
+  for (const data of [buffer, shared, elsewhere, new DataView(buffer), Buffer.from(buffer)]) {
+    assert.equal(core.detect(data).format, "tokenizer.json");
+    assert.equal(core.tokenizer(data).decode([1]), "hello");
+  }
+  const json = (value) => new TextEncoder().encode(JSON.stringify(value)).buffer;
+  const parts = [{ name: "merges.txt", data: new TextEncoder().encode("a b\n").buffer }, { name: "vocab.json", data: json({ a: 0, b: 1, ab: 2 }) }];
+  assert.deepEqual([...core.tokenizer(parts, { encoding: "gpt2" }).encode("ab", bare).ids].slice(0, 1), [2]);
+  for (const data of ["{}", [123], {}, undefined, 5]) fails("bad_argument", () => core.tokenizer(data));
+  fails("bad_argument", () => core.detect("{}"));
+  assert.ok(await Core.load(new Uint8Array(await wasm("portable")).buffer));
+});
+
+test("refuses modules that are no core or no renderer", async () => {
+  for (const load of [Core.load, Renderer.load]) {
+    await assert.rejects(load(new Uint8Array([1, 2, 3])), { name: "TokenizerError", kind: "host" });
+    await assert.rejects(load("no bytes"), { name: "TokenizerError", kind: "host" });
+  }
+  await assert.rejects(Core.load(await wasm("template")), { kind: "host" });
+  await assert.rejects(Renderer.load(await wasm("portable")), { kind: "host" });
+  fails("host", () => core.share());
+});
+
+test("a tokenizer that was freed keeps no memory and says so", async (t) => {
+  const memories = [];
+  const { Instance } = WebAssembly;
+  t.after(() => (WebAssembly.Instance = Instance));
+  WebAssembly.Instance = class extends Instance {
+    constructor(...parameters) {
+      super(...parameters);
+      memories.push(new WeakRef(this.exports.memory));
+    }
+  };
+  const freed = core.tokenizer(WORDS), trapped = core.tokenizer(WORDS), kept = core.tokenizer(WORDS);
+  const stream = freed.stream();
+  for (const _ of [1, 2]) freed.free();
+  fails("trap", () => trapped.instance.call("pwt_none"));
+  for (const call of [() => freed.encode("hello"), () => freed.decode([1]), () => freed.idToToken(1), () => stream.push(1)])
+    fails("host", call);
+  assert.throws(() => freed.countIds("hello"), /freed/);
+  trapped.free();
+  fails("trap", () => trapped.encode("hello"));
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  for (let n = 0; n < 10 && memories.filter((memory) => memory.deref()).length > 1; n++) {
+    await setImmediate();
+    collect();
+  }
+  assert.deepEqual(memories.map((memory) => Boolean(memory.deref())), [false, false, true]);
+  assert.equal(kept.decode([1]), "hello");
 });
 
 test("a trap loses the tokenizer and no other", () => {
@@ -89,23 +221,56 @@ test("a trap loses the tokenizer and no other", () => {
   assert.equal(core.tokenizer(WORDS).decode([1]), "hello");
 });
 
+test("a trap loses all tokenizers of a shared memory", async () => {
+  const one = await threaded();
+  const first = one.tokenizer(WORDS), second = one.attach(first.handle);
+  fails("trap", () => first.instance.call("pwt_none"));
+  for (const call of [() => second.encode("hello"), () => second.decode([1]), () => one.tokenizer(WORDS), () => one.share()])
+    fails("trap", call);
+  for (const tokenizer of [first, second]) tokenizer.free();
+});
+
+test("what was given back serves again: sessions, stacks, and files that were refused", async () => {
+  const one = await threaded();
+  const tokenizer = one.tokenizer(WORDS);
+  const html = new TextEncoder().encode("<html>");
+  // Of each there are 1024 at most.
+  for (let n = 0; n < 1100; n++) {
+    fails("not_a_tokenizer", () => one.tokenizer(html));
+    one.attach(tokenizer.handle).detach();
+    one.release(one.share());
+  }
+  const other = one.attach(tokenizer.handle), shared = one.share();
+  other.detach();
+  fails("host", () => other.encode("hello"));
+  one.release(shared);
+  fails("bad_argument", () => one.release(shared));
+  assert.deepEqual([...tokenizer.encode("hello", bare).ids], [1]);
+});
+
 test("workers share tokenizers of the core with threads", async () => {
-  const threaded = await Core.load(await wasm("threads"));
-  const tokenizer = threaded.tokenizer(WORDS);
+  const one = await threaded();
+  const tokenizer = one.tokenizer(WORDS);
   const text = "hello world x ".repeat(1000);
   const code = `
     import { parentPort, workerData } from "node:worker_threads";
     const { Core } = await import(workerData.host);
     const tokenizer = Core.join(workerData.shared).attach(workerData.handle);
-    parentPort.postMessage(tokenizer.encode(workerData.text).ids);`;
+    parentPort.postMessage(tokenizer.encode(workerData.text).ids);
+    tokenizer.detach();`;
   const module = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
   const host = new URL("../index.mjs", import.meta.url).href;
-  const answers = Array.from({ length: 3 }, () => new Promise((resolve, reject) => {
-    const workerData = { host, shared: threaded.share(), handle: tokenizer.handle, text };
-    new Worker(module, { workerData }).once("message", resolve).once("error", reject);
-  }));
   const wanted = tokenizer.encode(text).ids;
-  for (const found of await Promise.all(answers)) assert.deepEqual(found, wanted);
+  const worked = async () => {
+    const shared = one.share();
+    const worker = new Worker(module, { workerData: { host, shared, handle: tokenizer.handle, text } });
+    const ended = once(worker, "exit");
+    assert.deepEqual((await once(worker, "message"))[0], wanted);
+    await ended;
+    one.release(shared);
+  };
+  // The second time, workers have the stacks of those that have ended.
+  for (const _ of [1, 2]) await Promise.all([worked(), worked(), worked()]);
 });
 
 test("renders chats", async () => {
@@ -116,4 +281,9 @@ test("renders chats", async () => {
   const wanted = [{ text: "[", trusted: true }, { text: "hello", trusted: false }, { text: "]", trusted: true }];
   assert.deepEqual(renderer.segments(template, { messages }), wanted);
   fails("syntax", () => renderer.render("{% for %}", { messages }));
+  const limited = (limits) => renderer.render(template, { messages }, { limits }).text;
+  assert.equal(limited({ fuel: Infinity, output: 2 ** 32 }), "[hello]");
+  fails("limit", () => limited({ output: 2 }));
+  for (const limit of [NaN, -1, 1.5]) for (const name of ["fuel", "output"]) fails("bad_argument", () => limited({ [name]: limit }));
+  fails("bad_argument", () => renderer.render("{{ strftime_now('%Y') }}", { messages }, { now: new Date(NaN) }));
 });
