@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -37,7 +39,13 @@ func NewCore(ctx context.Context, wasm []byte) (*Core, error) {
 			err = json.Unmarshal(section.Data(), &build)
 		}
 	}
-	if err == nil && build.ABI != abiVersion {
+	_, loads := compiled.ExportedFunctions()["pwt_load_with"]
+	switch {
+	case err != nil:
+		err = failed(KindHost, "the module does not say which core it is: %w", err)
+	case !loads:
+		err = failed(KindHost, "this is no core of pywasmtok")
+	case build.ABI != abiVersion:
 		err = failed(KindHost, "a core with ABI %d: this host has %d", build.ABI, abiVersion)
 	}
 	if err != nil {
@@ -92,10 +100,17 @@ func (c *Core) load(ctx context.Context, files [][]byte, sizes [][2]any, options
 	if options == nil {
 		options = &LoadOptions{}
 	}
-	said, err := json.Marshal(struct {
+	texts := slices.AppendSeq([]string{options.Encoding, options.GGUFCompat}, maps.Keys(options.SpecialTokens))
+	if options.Pattern != nil {
+		texts = append(texts, *options.Pattern)
+	}
+	for _, part := range sizes {
+		texts = append(texts, part[0].(string))
+	}
+	said, err := jsonOf(struct {
 		Parts [][2]any `json:"parts,omitempty"`
 		*LoadOptions
-	}{sizes, options})
+	}{sizes, options}, texts...)
 	if err != nil {
 		return nil, err
 	}

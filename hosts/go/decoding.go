@@ -79,9 +79,6 @@ func (t *Tokenizer) decodeFlags(options *DecodeOptions) (flags uint32, err error
 	if !options.KeepSpecialTokens {
 		flags |= decodeSkipSpecialTokens
 	}
-	if options.EagerByteRuns {
-		flags |= decodeEagerByteRuns
-	}
 	unknown := options.Unknown
 	if unknown == "" && t.info.Format != "tokenizer.json" && t.info.Format != "vocab+merges" {
 		unknown = UnknownError
@@ -94,6 +91,15 @@ func (t *Tokenizer) decodeFlags(options *DecodeOptions) (flags uint32, err error
 		flags |= decodeUnknownIsReplaced
 	default:
 		err = failed(KindBadArgument, "DecodeOptions.Unknown is %q; it is skip, error or replace", unknown)
+	}
+	return flags, err
+}
+
+// streamFlags are for streams and stops only: other calls refuse the flag of byte runs.
+func (t *Tokenizer) streamFlags(options *DecodeOptions) (uint32, error) {
+	flags, err := t.decodeFlags(options)
+	if options != nil && options.EagerByteRuns {
+		flags |= decodeEagerByteRuns
 	}
 	return flags, err
 }

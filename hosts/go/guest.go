@@ -16,7 +16,7 @@ type guest struct {
 	module    api.Module
 	functions map[string]api.Function
 	session   uint32
-	// lost is the trap that ended the instance.
+	// lost is the error of all calls after a trap or after close.
 	lost *Error
 }
 
@@ -24,7 +24,18 @@ func newGuest(ctx context.Context, module api.Module) *guest {
 	return &guest{ctx: ctx, module: module, functions: map[string]api.Function{}}
 }
 
-func (g *guest) close() error { return g.module.Close(g.ctx) }
+// close gives the memory back, also while a tokenizer or a stream still refers to the guest.
+func (g *guest) close() error {
+	if g.module == nil {
+		return nil
+	}
+	err := g.module.Close(g.ctx)
+	g.module, g.functions = nil, nil
+	if g.lost == nil {
+		g.lost = failed(KindHost, "the tokenizer was closed")
+	}
+	return err
+}
 
 // open begins a session; the one before is given back with its buffers.
 func (g *guest) open() (err error) {
@@ -168,6 +179,14 @@ func text(s string) ([]byte, error) {
 	return []byte(s), nil
 }
 
+// jsonOf refuses texts in the value that are no UTF-8, which encoding/json would replace by U+FFFD.
+func jsonOf(value any, texts ...string) ([]byte, error) {
+	if _, _, err := utf8s(texts); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
 func littleEndian(ids []uint32) []byte {
 	data := make([]byte, 0, 4*len(ids))
 	for _, id := range ids {
@@ -176,11 +195,11 @@ func littleEndian(ids []uint32) []byte {
 	return data
 }
 
-// lists cuts what a batch gave into one list an item.
+// lists cuts what a batch gave into one list an item. Appending to a list does not reach the next one.
 func lists[T any](flat []T, bounds []uint32) [][]T {
 	found := [][]T{}
 	for n := 1; n < len(bounds); n++ {
-		found = append(found, flat[bounds[n-1]:bounds[n]])
+		found = append(found, flat[bounds[n-1]:bounds[n]:bounds[n]])
 	}
 	return found
 }

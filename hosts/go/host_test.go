@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -94,6 +95,19 @@ func TestEncode(t *testing.T) {
 	same(t, count, err, 3)
 }
 
+func TestAppendingToOneResultLeavesTheOthers(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	batch, err := tokenizer.EncodeBatch([]string{"hello", "world", ""}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = append(batch[0], 9, 9, 9)
+	sameIDs(t, slices.Concat(batch...), err, 1, 3, 2, 3, 3)
+	info := tokenizer.Info()
+	info.JSON[0] = 'x'
+	same(t, tokenizer.Info().JSON[0], nil, '{')
+}
+
 func TestWhatBecomesASpecialToken(t *testing.T) {
 	tokenizer := newTokenizer(t)
 	for _, one := range []struct {
@@ -168,6 +182,114 @@ func TestStreamsAndStops(t *testing.T) {
 	same(t, *stop.Match(), nil, pywasmtok.Match{Sequence: " wor", TokenIndex: 1, Start: 5, End: 9})
 	text, err = stop.Push(2)
 	same(t, text, err, "")
+}
+
+func TestAMatchNamesItsSequenceAfterTheListHasChanged(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	sequences := []string{"world"}
+	stop, err := tokenizer.Stop(pywasmtok.StopConfig{StopSequences: sequences}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequences[0] = "other"
+	text, err := stop.Push(1, 2)
+	same(t, text, err, "hello ")
+	same(t, stop.Match().Sequence, nil, "world")
+}
+
+func TestByteRunsAreForStreamsOnly(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	eager := &pywasmtok.DecodeOptions{EagerByteRuns: true}
+	text, err := tokenizer.Decode([]uint32{1}, eager)
+	same(t, text, err, "hello")
+	data, err := tokenizer.DecodeBytes([]uint32{1}, eager)
+	same(t, string(data), err, "hello")
+	texts, err := tokenizer.DecodeBatch([][]uint32{{1}}, eager)
+	same(t, slices.Equal(texts, []string{"hello"}), err, true)
+	stream, err := tokenizer.Stream(nil, eager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err = stream.Push(1)
+	same(t, text, err, "hello")
+	stop, err := tokenizer.Stop(pywasmtok.StopConfig{}, nil, eager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err = stop.Push(1)
+	same(t, text, err, "hello")
+}
+
+func TestTextsThatAreNoUTF8AreRefused(t *testing.T) {
+	core, tokenizer := newCore(t), newTokenizer(t)
+	wrong := "\xe2\x82"
+	refused := func(err error) {
+		t.Helper()
+		if !errors.Is(err, pywasmtok.KindInvalidText) {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, config := range []pywasmtok.StopConfig{{StopSequences: []string{wrong}}, {VisibleStopSequences: []string{wrong}}} {
+		_, err := tokenizer.Stop(config, nil, nil)
+		refused(err)
+	}
+	for _, options := range []pywasmtok.LoadOptions{
+		{Pattern: &wrong}, {SpecialTokens: map[string]uint32{wrong: 5}}, {Encoding: wrong}, {GGUFCompat: wrong},
+	} {
+		_, err := core.NewTokenizer(t.Context(), []byte(words), &options)
+		refused(err)
+	}
+	_, err := core.NewTokenizerFromParts(t.Context(), []pywasmtok.Part{{Name: wrong, Data: []byte(words)}}, nil)
+	refused(err)
+	_, err = tokenizer.Encode("hello", &pywasmtok.EncodeOptions{Special: pywasmtok.SpecialOnly(wrong)})
+	refused(err)
+}
+
+func TestAClosedTokenizerKeepsNoMemoryAndSaysSo(t *testing.T) {
+	core := newCore(t)
+	heap := func() int64 {
+		var found runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&found)
+		return int64(found.HeapAlloc)
+	}
+	before := heap()
+	closed := []*pywasmtok.Tokenizer{}
+	for range 16 {
+		tokenizer, err := core.NewTokenizer(t.Context(), []byte(words), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err = tokenizer.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closed = append(closed, tokenizer)
+	}
+	if grown := heap() - before; grown > 4<<20 {
+		t.Errorf("%d tokenizers that were closed keep %d bytes", len(closed), grown)
+	}
+	_, err := closed[0].Encode("hello", nil)
+	_, decoded := closed[0].Decode([]uint32{1}, nil)
+	_, _, found := closed[0].IDToToken(1)
+	for _, err := range []error{err, decoded, found} {
+		if !errors.Is(err, pywasmtok.KindHost) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestModulesThatAreNoCore(t *testing.T) {
+	for _, name := range []string{"template", "threads"} {
+		wasm, err := os.ReadFile("../../pywasmtok/core/" + name + ".wasm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = pywasmtok.NewCore(t.Context(), wasm); !errors.Is(err, pywasmtok.KindHost) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }
 
 func TestDetectAndErrors(t *testing.T) {

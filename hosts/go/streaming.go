@@ -1,6 +1,6 @@
 package pywasmtok
 
-import "encoding/json"
+import "slices"
 
 // Stream is text of ids that come one by one. A copy of the value is a stream of its own.
 type Stream struct {
@@ -10,7 +10,7 @@ type Stream struct {
 
 // Stream begins behind the ids of a prompt.
 func (t *Tokenizer) Stream(prompt []uint32, options *DecodeOptions) (*Stream, error) {
-	flags, err := t.decodeFlags(options)
+	flags, err := t.streamFlags(options)
 	if err == nil {
 		err = t.put(littleEndian(prompt))
 	}
@@ -77,11 +77,14 @@ type Stop struct {
 
 // Stop begins behind the ids of a prompt.
 func (t *Tokenizer) Stop(config StopConfig, prompt []uint32, options *DecodeOptions) (*Stop, error) {
-	flags, err := t.decodeFlags(options)
+	flags, err := t.streamFlags(options)
 	if err != nil {
 		return nil, err
 	}
-	said, err := json.Marshal(config)
+	// A match names a sequence, whatever the caller does with the lists meanwhile.
+	config.StopSequences = slices.Clone(config.StopSequences)
+	config.VisibleStopSequences = slices.Clone(config.VisibleStopSequences)
+	said, err := jsonOf(config, slices.Concat(config.StopSequences, config.VisibleStopSequences)...)
 	if err == nil {
 		err = t.put(littleEndian(prompt), said)
 	}

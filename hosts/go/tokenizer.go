@@ -1,6 +1,9 @@
 package pywasmtok
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Tokenizer is one file in one instance. It serves one goroutine at a time.
 type Tokenizer struct {
@@ -55,11 +58,15 @@ func (t *Tokenizer) load(files [][]byte, options []byte) error {
 	return err
 }
 
-// Close gives the memory of the tokenizer back.
+// Close gives the memory of the tokenizer back. All further calls fail with KindHost.
 func (t *Tokenizer) Close() error { return t.close() }
 
 // Info describes the tokenizer.
-func (t *Tokenizer) Info() Info { return t.info }
+func (t *Tokenizer) Info() Info {
+	found := t.info
+	found.Roles, found.JSON = slices.Clone(found.Roles), slices.Clone(found.JSON)
+	return found
+}
 
 // TokenToID gives false for a token that does not exist.
 func (t *Tokenizer) TokenToID(token string) (uint32, bool, error) {
