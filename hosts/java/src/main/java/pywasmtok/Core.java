@@ -32,19 +32,19 @@ public final class Core {
     public Core(byte[] wasm) {
         try {
             module = Parser.parse(wasm);
+            if (!(module.customSection("pywasmtok.abi") instanceof UnknownCustomSection section)) {
+                throw new TokenizerException(Kind.HOST, "this is no core of pywasmtok");
+            }
+            String text = new String(section.bytes(), StandardCharsets.UTF_8);
+            JsonObject build = JsonParser.parseString(text).getAsJsonObject();
+            if (build.get("abi").getAsInt() != Abi.ABI_VERSION) {
+                throw new TokenizerException(Kind.HOST, "a core with another ABI: " + text);
+            }
+            version = build.get("version").getAsString();
+            machines = MachineFactoryCompiler.compile(module);
         } catch (ChicoryException error) {
-            throw new TokenizerException(Kind.HOST, "this is no WebAssembly: " + error.getMessage(), error);
+            throw new TokenizerException(Kind.HOST, "Chicory does not take this module: " + error.getMessage(), error);
         }
-        if (!(module.customSection("pywasmtok.abi") instanceof UnknownCustomSection section)) {
-            throw new TokenizerException(Kind.HOST, "this is no core of pywasmtok");
-        }
-        String text = new String(section.bytes(), StandardCharsets.UTF_8);
-        JsonObject build = JsonParser.parseString(text).getAsJsonObject();
-        if (build.get("abi").getAsInt() != Abi.ABI_VERSION) {
-            throw new TokenizerException(Kind.HOST, "a core with another ABI: " + text);
-        }
-        version = build.get("version").getAsString();
-        machines = MachineFactoryCompiler.compile(module);
     }
 
     /** The version of pywasmtok that the core was built from. */

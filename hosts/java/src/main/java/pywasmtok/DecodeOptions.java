@@ -34,12 +34,16 @@ public record DecodeOptions(boolean skipSpecialTokens, Unknown unknown, boolean 
     int flags(String format) {
         boolean lenient = format.equals("tokenizer.json") || format.equals("vocab+merges");
         return (skipSpecialTokens ? Abi.DECODE_SKIP_SPECIAL_TOKENS : 0)
-                | (eagerByteRuns ? Abi.DECODE_EAGER_BYTE_RUNS : 0)
                 | switch (unknown) {
                     case AS_REFERENCE -> lenient ? 0 : Abi.DECODE_UNKNOWN_IS_ERROR;
                     case SKIP -> 0;
                     case ERROR -> Abi.DECODE_UNKNOWN_IS_ERROR;
                     case REPLACE -> Abi.DECODE_UNKNOWN_IS_REPLACED;
                 };
+    }
+
+    /** For streams and stops only: other calls refuse the flag of byte runs. */
+    int streamFlags(String format) {
+        return flags(format) | (eagerByteRuns ? Abi.DECODE_EAGER_BYTE_RUNS : 0);
     }
 }

@@ -61,7 +61,8 @@ public record EncodeOptions(boolean addSpecialTokens, Special special, boolean d
                     .map(name -> Integer.toUnsignedLong(tokenizer.tokenToId(name).orElseThrow(() -> new TokenizerException(
                             Kind.BAD_ARGUMENT, "the tokenizer has no token " + name + " to allow"))))
                     .toList()));
-            default -> null;
+            case "all", "none" -> null;
+            default -> throw new TokenizerException(Kind.BAD_ARGUMENT, "no rule " + special.rule());
         };
     }
 }

@@ -21,6 +21,12 @@ public final class Stop {
             List<Long> eosTokens,
             boolean ignoreEos,
             long minTokens) {
+        /** Copies the sequences: a match names one of them. */
+        public Config {
+            stopSequences = stopSequences == null ? null : List.copyOf(stopSequences);
+            visibleStopSequences = visibleStopSequences == null ? null : List.copyOf(visibleStopSequences);
+        }
+
         /** Hidden stops: of these sequences none is a part of the text. */
         public static Config sequences(String... sequences) {
             return new Config(List.of(), List.of(), List.of(sequences), List.of(), List.of(), false, 0);

@@ -152,7 +152,7 @@ public final class Tokenizer {
     /** Text of ids that come one by one, behind those of a prompt. */
     public Stream stream(int[] prompt, DecodeOptions options) {
         guest.put(Guest.littleEndian(prompt));
-        guest.count("pwt_stream_new", handle, prompt.length, flags(options));
+        guest.count("pwt_stream_new", handle, prompt.length, options.streamFlags(info.format()));
         return new Stream(guest, handle, guest.state());
     }
 
@@ -160,7 +160,7 @@ public final class Tokenizer {
     public Stop stop(Stop.Config config, int[] prompt, DecodeOptions options) {
         byte[] said = Guest.utf8(config.json());
         guest.put(Guest.littleEndian(prompt), said);
-        guest.count("pwt_stop_new", handle, prompt.length, said.length, flags(options));
+        guest.count("pwt_stop_new", handle, prompt.length, said.length, options.streamFlags(info.format()));
         return new Stop(guest, handle, config, said, guest.state());
     }
 

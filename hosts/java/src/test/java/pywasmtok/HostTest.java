@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -76,6 +77,8 @@ final class HostTest {
         var error = assertThrows(TokenizerException.class, () -> tokenizer.encode("hello [END]", raise));
         assertEquals(Kind.SPECIAL_TOKEN_IN_TEXT, error.kind);
         assertEquals("[END]", error.feature);
+        Special wrong = new Special("raize", List.of());
+        fails(Kind.BAD_ARGUMENT, () -> tokenizer.encode("hello [END]", BARE.withSpecial(wrong)));
         var segments = List.of(new Segment("[END]", true), new Segment("[END]", false));
         isIds(tokenizer.encodeSegments(segments, BARE).ids(), 3, 0, 0, 0);
     }
@@ -109,12 +112,38 @@ final class HostTest {
     }
 
     @Test
-    void detectsAndRefuses() {
+    void matchesNameTheirSequenceAfterTheListHasChanged() {
+        List<String> sequences = new ArrayList<>(List.of("world"));
+        var config = new Stop.Config(null, null, sequences, null, null, false, 0);
+        Stop stop = core.tokenizer(WORDS).stop(config, new int[0], DecodeOptions.DEFAULT);
+        sequences.clear();
+        assertEquals("hello ", stop.push(1, 2));
+        assertEquals("world", stop.match().sequence());
+    }
+
+    @Test
+    void byteRunsAreForStreamsOnly() {
+        Tokenizer tokenizer = core.tokenizer(WORDS);
+        DecodeOptions eager = DecodeOptions.DEFAULT.withEagerByteRuns(true);
+        int[] ids = {1};
+        assertEquals("hello", tokenizer.decode(ids, eager));
+        assertEquals(5, tokenizer.decodeBytes(ids, eager).length);
+        assertEquals(List.of("hello"), tokenizer.decodeBatch(List.of(ids), eager));
+        assertEquals("hello", tokenizer.stream(new int[0], eager).push(ids));
+        assertEquals("hello", tokenizer.stop(Stop.Config.sequences(), new int[0], eager).push(ids));
+    }
+
+    @Test
+    void detectsAndRefuses() throws IOException {
         assertEquals("tokenizer.json", core.detect(WORDS).format());
         fails(Kind.EMPTY_FILE, () -> core.detect(new byte[0]));
         fails(Kind.NOT_A_TOKENIZER, () -> core.tokenizer("<html>".getBytes(StandardCharsets.UTF_8)));
         fails(Kind.HOST, () -> new Core(new byte[] {1, 2, 3}));
         fails(Kind.HOST, () -> new Core(new byte[] {0, 'a', 's', 'm', 1, 0, 0, 0}));
+        for (String name : List.of("portable", "threads", "template")) {
+            byte[] wasm = Files.readAllBytes(Path.of("../../pywasmtok/core/" + name + ".wasm"));
+            fails(Kind.HOST, () -> new Core(wasm));
+        }
     }
 
     @Test
