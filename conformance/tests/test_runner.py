@@ -11,12 +11,14 @@ import pytest
 from conftest import CASES, case
 from tokconf import lint
 from tokconf.diff import compare
+from tokconf.playing import protocol
 from tokconf.playing.inputs import BadInputError, unfold
 from tokconf.playing.judge import byte_to_char, differences, digest
+from tokconf.playing.process import AdapterFailureError
 from tokconf.results import Report, line
 from tokconf.run import Settings, run
 from tokconf.suite import Suite, matches
-from tokconf.views import write_all
+from tokconf.views import badge, junit, write_all
 
 MakeSuite = Callable[..., Suite]
 
@@ -107,6 +109,60 @@ def test_a_diff_names_what_became_worse() -> None:
     (change,) = compare(report("fail"), report("pass"))
     assert not change.worse
     assert compare(report("pass"), report("pass")) == []
+    nothing = Report()
+    for old, new, mark in (
+        (report("pass"), report("skip"), "worse"),
+        (report("pass"), nothing, "worse"),
+        (report("pass"), report("xfail"), "worse"),
+        (report("xfail"), report("fail"), "worse"),
+        (nothing, report("fail"), "worse"),
+        (report("fail"), report("xfail"), "better"),
+        (report("xfail"), report("pass"), "better"),
+        (report("fail"), nothing, ""),
+        (nothing, report("pass"), ""),
+        (report("fail"), report("aborted"), ""),
+    ):
+        (change,) = compare(old, new)
+        assert str(change).split(" a ")[0].strip() == mark
+    old, new = report("pass"), report("fail")
+    new.results[0]["level"] = "may"
+    (change,) = compare(old, new)
+    assert not change.worse
+
+
+def test_reports_are_as_red_as_the_run() -> None:
+    def report(outcome: str, level: str = "must", **footer: object) -> Report:
+        result = {"adapter": "a", "id": "encode/x/y", "outcome": outcome, "level": level}
+        return Report(header={"suite": "1"}, results=[result], footer=footer)
+
+    stale = [{"adapter": "a", "match": "encode/x/z"}]
+    for one, colour, failures in (
+        (report("pass"), "brightgreen", "0"),
+        (report("pass", stale=stale), "red", "0"),
+        (report("skip"), "red", "0"),
+        (report("fail"), "red", "1"),
+        (report("xfail"), "yellow", "0"),
+        (report("fail", "may"), "yellow", "0"),
+    ):
+        assert badge.documents(one)["a"]["color"] == colour
+        (suite,) = ElementTree.fromstring(junit.document(one))
+        assert suite.get("failures") == failures
+
+
+def test_a_stop_before_the_first_id() -> None:
+    protocol.use(Path(__file__).resolve().parent.parent / "schemas")
+    match = {"kind": "string", "string": "x", "visible": False, "start": 0, "end": 1}
+    for index in (-1, 0):
+        answer = {
+            "ok": True,
+            "kind": "stopped",
+            "text": "",
+            "match": {**match, "token_index": index},
+        }
+        protocol.check("stop_flush", answer)
+    answer["match"]["token_index"] = -2
+    with pytest.raises(AdapterFailureError):
+        protocol.check("stop_flush", answer)
 
 
 @pytest.mark.parametrize(

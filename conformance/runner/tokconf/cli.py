@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from . import lint as linter
 from .diff import compare
 from .known import draft
+from .playing.process import AdapterFailureError
 from .results import Record, Report, line
 from .run import Settings, run, why_unavailable
-from .suite import Adapter, Suite, SuiteError, glob
+from .suite import Adapter, Case, Suite, SuiteError, glob
 from .views import write_all
 
 FINE, RED, MISUSED = 0, 1, 2
@@ -25,13 +27,20 @@ FINE, RED, MISUSED = 0, 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Texts of adapters are shown on terminals that do not have every character.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return int(options.work(options))
-    except SuiteError as problem:
+        code = int(options.work(options))
+        sys.stdout.flush()
+        return code
+    except (SuiteError, AdapterFailureError) as problem:
         print(f"tokconf: {problem}", file=sys.stderr)
         return MISUSED
     except BrokenPipeError:
-        return FINE
+        # What could not be said may be red. Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return RED
     except KeyboardInterrupt:
         return 130
 
@@ -58,7 +67,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ADAPTER",
         help="red unless it plays a case; what -i names without a wildcard is required",
     )
-    running.add_argument("--no-skips", action="append", default=[], metavar="ADAPTER")
+    running.add_argument(
+        "--no-skips",
+        action="append",
+        default=[],
+        metavar="ADAPTER",
+        help="red if it skips a case, or plays none",
+    )
     running.add_argument("--quiet", action="store_true")
 
     smoke = command("smoke", _smoke, "does an adapter start, load, encode and decode?")
@@ -106,11 +121,28 @@ def chosen(suite: Suite, names: list[str]) -> list[Adapter]:
     everything = suite.adapters()
     if not names:
         return [one for name, one in everything.items() if not name.startswith("miniature:")]
-    found = glob(everything, names)
+    return [everything[name] for name in meant(everything, names)]
+
+
+def meant(adapters: Iterable[str], names: list[str], where: str = "") -> list[str]:
+    """The adapters that names and patterns mean; one that means none is misspelt."""
+    adapters = list(adapters)
     for name in names:
-        if not glob(everything, [name]):
-            raise SuiteError(f"there is no adapter {name}; tokconf list adapters")
-    return [everything[name] for name in found]
+        if not glob(adapters, [name]):
+            raise SuiteError(f"there is no adapter {name}{where}; tokconf list adapters")
+    return glob(adapters, names)
+
+
+def _selected(suite: Suite, options: argparse.Namespace) -> list[Case]:
+    """The cases that the options mean; a pattern that means none is misspelt."""
+    for pattern in options.cases:
+        if not suite.select([pattern]):
+            raise SuiteError(f"there is no case {pattern}; tokconf list cases")
+    for name in options.tokenizer:
+        if name not in suite.tokenizers:
+            raise SuiteError(f"there is no tokenizer {name}; tokconf list tokenizers")
+    cases = suite.select(options.cases, options.level)
+    return [case for case in cases if not options.tokenizer or case.tokenizer in options.tokenizer]
 
 
 def named(adapters: list[Adapter], names: list[str]) -> tuple[str, ...]:
@@ -122,16 +154,20 @@ def named(adapters: list[Adapter], names: list[str]) -> tuple[str, ...]:
 def _run(options: argparse.Namespace) -> int:
     suite = Suite.found(options.suite)
     adapters = chosen(suite, options.implementation)
-    cases = suite.select(options.cases, options.level)
-    if options.tokenizer:
-        cases = [case for case in cases if case.tokenizer in options.tokenizer]
+    cases = _selected(suite, options)
     if not cases:
         raise SuiteError("no case is selected")
+    no_skips = meant([one.name for one in adapters], options.no_skips, " in this run")
+    required = {*meant(suite.adapters(), options.required), *no_skips}
+    required.update(named(adapters, options.implementation))
     everything = not (options.cases or options.level or options.tokenizer)
     out = options.out
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    stream = (out / "results.ndjson").open("w", encoding="utf-8") if out is not None else None
+    stream = None
+    if out is not None:
+        path = out / "results.ndjson"
+        stream = path.open("w", encoding="utf-8", errors="backslashreplace")
     records: list[Record] = []
     said: set[tuple[str, str]] = set()
 
@@ -142,10 +178,7 @@ def _run(options: argparse.Namespace) -> int:
         if record["kind"] == "result" and not options.quiet:
             _say(record, said)
 
-    required = {*options.required, *named(adapters, options.implementation)}
-    settings = Settings(
-        options.jobs, options.fail_fast, tuple(options.no_skips), tuple(sorted(required))
-    )
+    settings = Settings(options.jobs, options.fail_fast, tuple(no_skips), tuple(sorted(required)))
     try:
         ok = run(suite, adapters, cases, settings, emit, everything=everything)
     finally:
@@ -210,7 +243,7 @@ def _list(options: argparse.Namespace) -> int:
     suite = Suite.found(options.suite)
     match options.what:
         case "cases":
-            for case in suite.select(options.cases, options.level):
+            for case in _selected(suite, options):
                 print(f"{case.id}\t{case.level}\t{case.tokenizer}\t{case.data['why']}")
         case "tokenizers":
             for file in suite.tokenizers.values():
@@ -243,20 +276,26 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _known(options: argparse.Namespace) -> int:
-    print(draft(Report.read(options.results), options.implementation))
+    report = Report.read(options.results)
+    if options.implementation not in report.implementations:
+        raise SuiteError(f"{options.results} has no results of {options.implementation}")
+    print(draft(report, options.implementation))
     return FINE
 
 
 def _setup(options: argparse.Namespace) -> int:
-    """Runs the setup commands; red if an adapter is not available afterwards."""
+    """Runs the setup commands; red if one fails, or an adapter is not available afterwards."""
     failed = FINE
     for adapter in chosen(Suite.found(options.suite), options.implementation):
         for words in adapter.setup:
             print(f"{adapter.name}: {' '.join(words)}", file=sys.stderr)
-            done = subprocess.run(
-                words, cwd=adapter.folder, env={**os.environ, **adapter.env}, check=False
-            )
-            if done.returncode:
+            try:
+                subprocess.run(
+                    words, cwd=adapter.folder, env={**os.environ, **adapter.env}, check=True
+                )
+            except (OSError, ValueError, subprocess.CalledProcessError) as problem:
+                print(f"{adapter.name}: {problem}", file=sys.stderr)
+                failed = RED
                 break
         reason = why_unavailable(adapter)
         if reason:

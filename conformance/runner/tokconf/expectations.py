@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .suite import Adapter, Case, SuiteError, matches, toml
+from .suite import Adapter, Case, Suite, SuiteError, matches, toml
 
 Outcome = Literal["pass", "fail", "skip", "xfail", "xpass", "unavailable", "aborted"]
 
@@ -22,13 +22,12 @@ class Expectation:
 
 
 class Expectations:
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, suite: Suite, adapter: Adapter) -> None:
         path = adapter.folder / "expectations.toml"
         document = toml(path)
-        try:
-            entries = [one for entry in document.get("case", []) for one in _unfolded(entry)]
-        except TypeError as problem:
-            raise SuiteError(f"{path}: {problem}") from None
+        for wrong in suite.violations("expectations.json", document):
+            raise SuiteError(f"{path}: {wrong}")
+        entries = [one for entry in document.get("case", []) for one in _unfolded(entry)]
         self._entries = [e for e in entries if e.variant in ("", adapter.variant)]
         self._used: set[Expectation] = set()
 

@@ -81,7 +81,11 @@ class Pair:
 
     def difference(self, text: str) -> Difference | None:
         expected, got = (self._ids(n, text) for n in range(2))
-        return None if expected == got else Difference(text, expected, got)
+        if "error" in expected and "error" in got:
+            return None  # The kind of error may differ.
+        # A crash or a timeout is found, whatever the other one does.
+        same = expected == got and "outcome" not in got
+        return None if same else Difference(text, expected, got)
 
     def tokens(self, limit: int = 64) -> list[str]:
         """Added tokens and others of the tokenizer itself, as further atoms."""
@@ -95,7 +99,7 @@ class Pair:
         return [token for token in found if token]
 
     def _ids(self, place: int, text: str) -> Message:
-        """The ids, or that there are none: the kind of error may differ."""
+        """The ids, the error, or that the process crashed or hung."""
         options = {"add_special": self._special}
         try:
             answer = self._sessions[place].ask(
@@ -181,7 +185,9 @@ def shrunk(pair: Pair, text: str) -> Difference | None:
     return best
 
 
-def record(suite: Suite, names: tuple[str, str], tokenizer: str, difference: Difference) -> Path:
+def record(
+    suite: Suite, names: tuple[str, str], tokenizer: str, difference: Difference, special: bool
+) -> Path:
     """A case that waits for a judgement."""
     day = datetime.now(UTC).strftime("%Y-%m-%d")
     group = f"{day}-{names[1]}-{tokenizer}".lower().replace(":", "-").replace(".", "-")
@@ -209,7 +215,7 @@ def record(suite: Suite, names: tuple[str, str], tokenizer: str, difference: Dif
             "why": f"{names[1]} answers {str(difference.got)[:120]}",
             "op": "encode",
             "input": {"text": difference.text},
-            "options": {"add_special": False},
+            "options": {"add_special": special},
             "expect": expect,
         }
     )
@@ -242,7 +248,8 @@ def _fuzz(options: argparse.Namespace) -> int:
             _show(tokenizer, difference)
             if options.record:
                 names = (options.against, options.implementation)
-                print(f"  written to {record(suite, names, tokenizer, difference)}")
+                path = record(suite, names, tokenizer, difference, options.add_special)
+                print(f"  written to {path}")
     return 1 if differs else 0
 
 

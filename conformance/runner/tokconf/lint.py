@@ -9,8 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from .playing.protocol import features
 from .suite import WITHOUT_TOKENIZER, Suite
 
@@ -40,8 +38,6 @@ def _schemas(suite: Suite) -> list[str]:
         ("adapters", "*/adapter.toml", "adapter.json"),
         ("adapters", "*/expectations.toml", "expectations.json"),
     ):
-        schema = json.loads((suite.root / "schemas" / name).read_text())
-        validator = jsonschema.Draft202012Validator(schema)
         for path in sorted((suite.root / folder).glob(pattern)):
             if path.name == "retired.json":
                 continue
@@ -50,9 +46,8 @@ def _schemas(suite: Suite) -> list[str]:
             except ValueError as broken:
                 found.append(f"{path.relative_to(suite.root)}: {broken}")
                 continue
-            for problem in validator.iter_errors(document):
-                where = "/".join(map(str, problem.absolute_path))
-                found.append(f"{path.relative_to(suite.root)}: {where}: {problem.message[:160]}")
+            for problem in suite.violations(name, document):
+                found.append(f"{path.relative_to(suite.root)}: {problem}")
     return found
 
 

@@ -7,19 +7,20 @@ hangs is charged to the case that was asked, and the process is started anew.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from .expectations import Expectations, judged
 from .playing import protocol
 from .playing.inputs import BadInputError
-from .playing.play import LoadFailedError, Session, Verdict, missing, play
+from .playing.play import Session, Verdict, missing, play, sent_by
 from .playing.process import AdapterFailureError, AdapterProcess
 from .results import RED, Record, machine, totals
 from .suite import WITHOUT_TOKENIZER, Adapter, Case, Suite, SuiteError
@@ -118,7 +119,7 @@ def run(
     known: dict[str, Expectations] = {}
     for place, adapter in enumerate(adapters):
         try:
-            known[adapter.name] = Expectations(adapter)
+            known[adapter.name] = Expectations(suite, adapter)
         except SuiteError as problem:
             adapters[place] = replace(adapter, broken=str(problem))
     state = _State(settings, emit, known)
@@ -176,12 +177,14 @@ def why_unavailable(adapter: Adapter) -> str:
         done = subprocess.run(
             adapter.available,
             cwd=adapter.folder,
+            env={**os.environ, **adapter.env},
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=60,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as problem:
+    except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
         return f"{adapter.available[0]}: {problem}"
     if done.returncode == 0:
         return ""
@@ -261,7 +264,7 @@ class OneByOne:
 
     def __init__(self, suite: Suite, adapter: Adapter) -> None:
         protocol.use(suite.root / "schemas")
-        known = {adapter.name: Expectations(adapter)}
+        known = {adapter.name: Expectations(suite, adapter)}
         self._adapter = adapter
         self._player = _Player(suite, _State(Settings(), lambda _: None, known))
         self._player.adapter = adapter
@@ -314,11 +317,13 @@ class _Player:
             return self._played(adapter, case)
         except AdapterFailureError as failure:
             self._bury(adapter, case)
-            return Verdict("fail", f"{failure.outcome}: {failure.text}", _sent(case))
-        except LoadFailedError as failure:
-            return Verdict("fail", str(failure), _sent(case))
+            return Verdict("fail", f"{failure.outcome}: {failure.text}", sent_by(case))
         except BadInputError as problem:
             return Verdict("aborted", f"the case is broken: {problem}")
+        except Exception as problem:
+            # A defect of the runner or of the case: red, and the other cases are played.
+            traceback.print_exc()
+            return Verdict("aborted", f"the runner failed: {type(problem).__name__}: {problem}")
 
     def _played(self, adapter: Adapter, case: Case) -> Verdict:
         session = self._session or self._started(adapter)
@@ -337,13 +342,11 @@ class _Player:
 
     def _started(self, adapter: Adapter) -> Session:
         factor = adapter.timeout_factor
-        session = Session(
-            AdapterProcess(adapter), self._suite.texts, OP_SECONDS * factor, LOAD_SECONDS * factor
-        )
+        seconds = OP_SECONDS * factor, LOAD_SECONDS * factor
         try:
+            session = Session(AdapterProcess(adapter), self._suite.texts, *seconds)
             hello = session.greet(self._suite.version)
         except AdapterFailureError as failure:
-            session.process.kill()
             with self._state.lock:
                 self._state.dead[adapter.name] = f"does not start: {failure}"
             raise
@@ -369,13 +372,3 @@ class _Player:
                 self._state.dead.setdefault(
                     adapter.name, f"given up after {MOST_RESTARTS_OF_ALL} crashes or timeouts"
                 )
-
-
-_SENT = (
-    *("input", "pair", "inputs", "ids", "lists", "segments", "token", "token_id", "steps"),
-    *("template", "messages", "tools", "documents"),
-)
-
-
-def _sent(case: Case) -> Any:
-    return {key: case.data[key] for key in _SENT if key in case.data}

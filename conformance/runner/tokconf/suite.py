@@ -156,14 +156,19 @@ class Suite:
 
     def adapters(self) -> dict[str, Adapter]:
         """All of them; one whose description is broken says so when it is asked to play."""
-        schema = json.loads((self.root / "schemas" / "adapter.json").read_bytes())
-        validator = jsonschema.Draft202012Validator(schema)
         paths = [
             *sorted((self.root / "adapters").glob("*/adapter.toml")),
             *(self.root / "tests" / "miniatures").glob("adapter.toml"),
         ]
-        found = [one for path in paths for one in _adapters_of(path, validator)]
+        found = [one for path in paths for one in self._adapters_of(path)]
         return {one.name: one for one in found}
+
+    def violations(self, schema: str, document: Any) -> Iterator[str]:
+        """What in a document is not as one of the schemas says."""
+        said = json.loads((self.root / "schemas" / schema).read_bytes())
+        for problem in jsonschema.Draft202012Validator(said).iter_errors(document):
+            place = "/".join(map(str, problem.absolute_path))
+            yield f"{place}{': ' if place else ''}{problem.message[:200]}"
 
     def digest(self, folder: str) -> str:
         """One hash of all files below a folder: says which suite a result belongs to."""
@@ -173,6 +178,16 @@ class Suite:
                 state.update(path.relative_to(self.root).as_posix().encode() + b"\0")
                 state.update(hashlib.sha256(path.read_bytes()).digest())
         return state.hexdigest()
+
+    def _adapters_of(self, path: Path) -> Iterator[Adapter]:
+        try:
+            document = toml(path)
+            for wrong in self.violations("adapter.json", document):
+                raise SuiteError(f"{path}: {wrong}")
+        except SuiteError as problem:
+            yield Adapter(path.parent.name, path.parent, [], broken=str(problem))
+            return
+        yield from _variants(path, document)
 
     def _real(self, name: str, entry: dict[str, Any]) -> TokenizerFile:
         """A file that cannot be shipped: known by its hash, used if the machine has it."""
@@ -211,18 +226,7 @@ def _cases_of(path: Path) -> Iterator[Case]:
         raise SuiteError(f"{path}: {type(problem).__name__}: {problem}") from None
 
 
-def _adapters_of(path: Path, validator: Any) -> Iterator[Adapter]:
-    try:
-        document = toml(path)
-    except SuiteError as problem:
-        yield Adapter(path.parent.name, path.parent, [], broken=str(problem))
-        return
-    wrong = next(validator.iter_errors(document), None)
-    if wrong is not None:
-        place = "/".join(map(str, wrong.absolute_path))
-        text = f"{path}: {place}{': ' if place else ''}{wrong.message[:200]}"
-        yield Adapter(path.parent.name, path.parent, [], broken=text)
-        return
+def _variants(path: Path, document: dict[str, Any]) -> Iterator[Adapter]:
     variants = document.pop("variants", None) or {"": {}}
     for variant, more in variants.items():
         said = {**document, **more, "env": {**document.get("env", {}), **more.get("env", {})}}

@@ -13,6 +13,14 @@ class RefusedError(Exception):
     """The implementation says `unsupported` to what the case needs; the case cannot be played."""
 
 
+class FailedError(Exception):
+    """An answer that the case needs before it can be judged is wrong."""
+
+    def __init__(self, reason: str, got: Message | None = None) -> None:
+        super().__init__(reason)
+        self.got = got
+
+
 def accepts_errors(expect: Message) -> bool:
     return "error" in expect or any("error" in one for one in expect.get("any_of", ()))
 
@@ -20,8 +28,10 @@ def accepts_errors(expect: Message) -> bool:
 def refuse_unsupported(answer: Message) -> None:
     """An operation that an implementation does not support is a skip that names the feature, and
     never a pass."""
-    error = answer.get("error", {})
-    if error.get("code") == "unsupported":
+    if answer["ok"]:
+        return
+    error = answer["error"]
+    if error["code"] == "unsupported":
         raise RefusedError(f"unsupported: {error.get('feature') or error.get('message')}")
 
 
@@ -47,7 +57,8 @@ def differences(expect: Message, answer: Message) -> list[str]:
 
 def digest(ids: list[int]) -> Message:
     """What stands for a list of ids that is too long to be written out."""
-    data = array("I", ids)
+    # 7.0 is an integer, as JSON Schema has it.
+    data = array("I", map(int, ids))
     return {
         "len": len(ids),
         "sha256_le32": hashlib.sha256(data.tobytes()).hexdigest(),

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import threading
 from collections import deque
@@ -14,6 +15,7 @@ from typing import IO, Any
 from ..suite import Adapter
 
 LONGEST_LINE = 64 * 1024 * 1024
+DEEPEST = 32
 STDERR_LINES = 20
 # A browser needs some seconds to close.
 FAREWELL_SECONDS = 5.0
@@ -36,16 +38,19 @@ class AdapterProcess:
         self._seq = 0
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._said: deque[str] = deque(maxlen=STDERR_LINES)
-        self._process = subprocess.Popen(
-            adapter.command,
-            cwd=adapter.folder,
-            env={**os.environ, **adapter.env},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # Ctrl-C is for the runner, which ends its processes itself.
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                adapter.command,
+                cwd=adapter.folder,
+                env={**os.environ, **adapter.env},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # Ctrl-C is for the runner, which ends its processes itself.
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as problem:
+            raise AdapterFailureError("crash", str(problem)) from None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
@@ -87,6 +92,10 @@ class AdapterProcess:
             self.kill()
 
     def kill(self) -> None:
+        """Ends the process and those that it started: a shell hands no signal on."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(OSError):
             self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -116,12 +125,21 @@ class AdapterProcess:
             raise AdapterFailureError("protocol_violation", "a line of more than 64 MiB")
         try:
             answer = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict) or answer.get("seq") != self._seq:
             self.kill()
             shown = line[:120].decode(errors="replace")
             raise AdapterFailureError("protocol_violation", f"no answer to {self._seq}: {shown!r}")
+        if _depth(answer) > DEEPEST:
+            text = f"an answer of more than {DEEPEST} levels"
+            raise AdapterFailureError("protocol_violation", text)
+        try:
+            # The results are written the same way.
+            json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
+        except ValueError as problem:
+            text = f"the answer is no JSON in UTF-8: {problem}"
+            raise AdapterFailureError("protocol_violation", text) from None
         return answer
 
     def _obituary(self) -> str:
@@ -130,3 +148,12 @@ class AdapterProcess:
         code = self._process.returncode
         last = self._said[-1] if self._said else "it said nothing"
         return f"ended with {code}: {last[:200]}"
+
+
+def _depth(value: Any) -> int:
+    """Levels of lists and objects, without recursion."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, dict | list)]:
+        depth += 1
+        level = [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
+    return depth

@@ -69,11 +69,14 @@ def _validator(name: str) -> Any:
 def _fewer(value: Any) -> Any:
     if not isinstance(value, list) or len(value) <= _LARGE:
         return value
-    odd = next((one for one in value if not _plain(one)), None)
-    return [*value[:_LARGE], *([] if odd is None else [odd])]
+    usual = _kind(value[0])
+    return [*value[:_LARGE], *(one for one in value[_LARGE:] if _kind(one) != usual)]
 
 
-def _plain(one: Any) -> bool:
+def _kind(one: Any) -> object:
+    """Items of one kind are right or wrong together; an odd one is a kind of its own."""
+    if type(one) is int and 0 <= one < 1 << 32:
+        return int
     if isinstance(one, list):
-        return all(type(part) is int and 0 <= part < 1 << 32 for part in one)
-    return (type(one) is int and 0 <= one < 1 << 32) or isinstance(one, str)
+        return [_kind(part) for part in one]
+    return str if isinstance(one, str) else object()
