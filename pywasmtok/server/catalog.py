@@ -106,6 +106,8 @@ class View:
             if DEFAULT in self.aliases.get(owner, {}):
                 return self.resolve(owner, DEFAULT)
         listed = self.listed(tenant)
+        # A file without a name was replaced, and stays for requests by its digest.
+        listed = [one for one in listed if one.aliases] or listed
         digests = {one.info.digest for one in listed}
         if len(digests) == 1:
             names = [alias for one in listed for alias in one.aliases]

@@ -121,6 +121,18 @@ def test_without_a_name_there_must_be_one_that_is_meant(service: Service) -> Non
     assert service.find(ACME, None).digest == own
 
 
+def test_a_file_that_was_replaced_is_not_meant_without_a_name(service: Service) -> None:
+    upload(service, PUBLIC, words_of("a"), "model")
+    new = upload(service, PUBLIC, words_of("b"), "model")
+    for asking in (ACME, Caller(PUBLIC)):
+        assert service.find(asking, None).digest == new
+        assert service.find(asking, None).name == "model"
+    # With no name left, there must be one file.
+    service.store.remove_alias(PUBLIC, "model")
+    with pytest.raises(UnknownTokenizer, match="does not say which"):
+        service.find(ACME, None)
+
+
 def test_a_request_keeps_what_it_found(service: Service) -> None:
     old = upload(service, "acme", words_of("a", "b"), "model")
     found = service.find(ACME, "model")
