@@ -318,12 +318,58 @@ def test_a_caller_who_leaves_harms_nobody(port: int) -> None:
         time.sleep(0.05)
 
 
-def test_an_upgrade_to_something_else_is_passed_over(port: int) -> None:
-    head = HEAD + b"Connection: Upgrade\r\nUpgrade: frob\r\n"
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
+HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
+INFO = b"GET /info HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def with_body(head: bytes, body: bytes) -> bytes:
+    return head + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+@pytest.mark.parametrize("size", [1 << 20, 7, 1])
+@pytest.mark.parametrize(
+    ("offer", "status"),
+    [
+        (with_body(HEAD + OFFER, BODY), 200),
+        (with_body(HEAD + b"Connection: upgrade\r\nUpgrade: websocket, frob\r\n", BODY), 200),
+        (HEAD + OFFER + b"Transfer-Encoding: chunked\r\n\r\n13\r\n" + BODY + b"\r\n0\r\n\r\n", 200),
+        # A body is no request, whatever it says.
+        (with_body(HEAD + OFFER, HIDDEN), 400),
+        (INFO + OFFER + b"\r\n", 200),
+        (INFO + OFFER + b"X-A: %b\r\n\r\n" % (b"a" * 8000), 200),
+    ],
+)
+def test_a_request_that_offers_another_protocol_is_served_in_this_one(
+    port: int, offer: bytes, status: int, size: int
+) -> None:
+    data = offer + offer + GOOD
     with Connection(port) as connection:
-        connection.send(head + b"Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
-        assert connection.answer()[0] in (200, 400)
-    assert is_served(port)
+        for at in range(0, len(data), size):
+            assert connection.send(data[at : at + size])
+        assert [connection.answer()[0] for _ in range(3)] == [status, status, 200]
+
+
+def test_more_offers_than_may_wait_are_refused(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send((INFO + OFFER + b"\r\n") * 1000)
+        statuses = [connection.answer()[0] for _ in range(40)]
+    assert statuses.index(400) < 40
+    assert set(statuses[: statuses.index(400)]) == {200}
+
+
+@pytest.mark.parametrize("target", [b"localhost:443", b"/"])
+def test_it_is_no_proxy(port: int, target: bytes) -> None:
+    with Connection(port) as connection:
+        connection.send(b"CONNECT %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target + HIDDEN)
+        assert connection.answer()[0] == 400
+        assert connection.answer()[0] == 0
+
+
+HANDSHAKE = (
+    b"GET /socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -333,18 +379,29 @@ def test_an_upgrade_to_something_else_is_passed_over(port: int) -> None:
         (b"X-A: b\r\n" * 1000, 431),
         (b"Origin: http://evil.example\r\n", 404),
         (b"Sec-WebSocket-Version: 1\r\n", 0),
+        (b"Content-Length: 0\r\n", 404),
+        (b"Content-Length: 5\r\n", 400),
+        (b"Transfer-Encoding: chunked\r\n", 400),
+        (b"X-A: %b\r\n" % (b"b" * 8300), 400),
     ],
 )
 def test_handshakes_of_sockets_have_the_same_bounds(port: int, more: bytes, status: int) -> None:
-    head = (
-        b"GET /socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    )
     with Connection(port) as connection:
-        connection.send(head + more + b"\r\n")
+        connection.send(HANDSHAKE + more + b"\r\n")
         found = connection.answer()[0]
         assert found == status or (status == 0 and found in (400, 404, 426))
+        assert connection.is_closed()
     assert is_served(port)
+
+
+def test_a_socket_does_not_begin_before_the_last_answer(port: int) -> None:
+    with Connection(port) as connection:
+        connection.send(INFO + b"\r\n" + HANDSHAKE + b"\r\n")
+        assert connection.answer()[0] == 200
+        status, body = connection.answer()
+        assert status == 400
+        assert b"before the last response" in body
+        assert connection.is_closed()
 
 
 def test_expectations(port: int) -> None:

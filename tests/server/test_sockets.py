@@ -13,8 +13,11 @@ from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
 from pywasmtok.server.app import App, create_app
+from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.config import Bounds, Config, Streams
 from pywasmtok.server.http import websocket as sockets
+from pywasmtok.server.http.connections import Connections
+from pywasmtok.server.http.protocol import BoundedHttp
 from pywasmtok.server.http.websocket import PatientSockets
 
 from .live import Connection, service_of, serving
@@ -229,3 +232,79 @@ def test_a_large_answer_goes_in_parts_and_others_are_served_meanwhile(
     assert found["count"] == len(found["ids"]) > 400_000
     assert sum(sent) >= len(answer)
     assert max(sent) <= 64 << 10
+
+
+def test_a_refused_handshake_is_no_error_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    known: list[Any] = []
+    with (
+        service_of({"demo": "builtin:demo"}, identity=True) as service,
+        pytest.MonkeyPatch.context() as patch,
+        serving(create_app(service), service.config) as port,
+    ):
+        patch.setattr(Connections, "known", lambda self, connection: known.append(connection))
+        with Connection(port) as connection:
+            connection.send(HANDSHAKE)
+            assert connection.answer()[0] == 401
+            assert connection.is_closed()
+        # A connection without a key may be closed to make room.
+        assert known == []
+        key, record = make_key(None)
+        service.store.put_key(record)
+        headers = {"authorization": f"Bearer {key}"}
+        url = f"ws://127.0.0.1:{port}/api/v1/tokenizers/demo/stream"
+        with connect(url, additional_headers=headers) as socket:
+            socket.send(json.dumps({"stream": "none"}))
+            assert "error" in json.loads(socket.recv(60))
+            assert len(known) == 1
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_socket_that_the_server_closes_is_not_kept_for_its_last_messages(
+    app: App, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    made = PatientSockets.__init__
+
+    def patient(self: PatientSockets, *args: Any, **named: Any) -> None:
+        made(self, *args, **named)
+        self.close_timeout = 3000.0
+
+    monkeypatch.setattr(PatientSockets, "__init__", patient)
+    config = Config(bounds=Bounds(header_seconds=3000.0), streams=Streams(message_bytes=1000))
+    monkeypatch.setattr(app.state.service, "config", config)
+    with serving(app, config) as port, opened(port) as connection:
+        close = Frame(Opcode.CLOSE, (1009).to_bytes(2, "big")).serialize(mask=True)
+        late = b"" if answers else close
+        connection.send(frame(b"x" * 1500) + frame({"stream": "b"}) * 200 + late)
+        data = b""
+        while b"input_too_large" not in data:
+            data += connection.socket.recv(1 << 16)
+        if answers:
+            connection.send(frame({"stream": "c"}) * 200 + close)
+        assert connection.is_closed()
+
+
+def test_a_socket_behind_a_short_request_is_not_closed_for_that(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[Any] = []
+    upgrade = BoundedHttp.handle_websocket_upgrade
+
+    def upgraded(protocol: BoundedHttp) -> None:
+        upgrade(protocol)
+        timers.append(protocol.timeout_keep_alive_task)
+
+    monkeypatch.setattr(BoundedHttp, "handle_websocket_upgrade", upgraded)
+    body = b'{"text": "a"}'
+    count = (
+        b"POST /api/v1/tokenizers/small/count HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
+    with serving(app) as port, Connection(port) as connection:
+        # The first call makes the instance, and is not answered in one step.
+        for _ in range(2):
+            connection.send(count + body)
+            assert connection.answer()[0] == 200
+        connection.send(count + body + HANDSHAKE)
+        assert [connection.answer()[0] for _ in range(2)] == [200, 101]
+    assert timers == [None]

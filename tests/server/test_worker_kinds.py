@@ -195,7 +195,7 @@ def _request(chance: random.Random, counts: dict[str, int]) -> tuple[bytes, int 
     body = json.dumps({"text": text}).encode()
     path = b"/api/v1/tokenizers/demo/count"
     head = b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    kind = chance.randrange(5)
+    kind = chance.randrange(6)
     if kind == 0:
         return b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", -1
     if kind == 1:
@@ -205,6 +205,8 @@ def _request(chance: random.Random, counts: dict[str, int]) -> tuple[bytes, int 
         parts = (body[:half], body[half:])
         chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
         return head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n", counts[text]
+    if kind == 3:
+        head += b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body, counts[text]
 
 

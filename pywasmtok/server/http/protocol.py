@@ -8,6 +8,7 @@ that does not read. Here each of these has a bound.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import httptools
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..config import Bounds
     from .tls import Handshake
 
-__all__ = ["BoundedHttp"]
+__all__ = ["BoundedHttp", "refusal"]
 
 _HEADERS: Final = 128
 _URL_BYTES: Final = 8 << 10
@@ -47,6 +48,16 @@ _KINDS: Final = {
     431: "headers_too_large",
     503: "overloaded",
 }
+
+
+def refusal(status: int, message: str) -> bytes:
+    """The last answer on a connection."""
+    body = msgspec.json.encode({"error": {"kind": _KINDS[status], "message": message}})
+    head = (
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode("ascii") + body
 
 
 class _RefusedError(Exception):
@@ -78,6 +89,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._linger_timer: asyncio.TimerHandle | None = None
         self._refusal = 400, "this is not HTTP/1.1"
         self._bad_next = False
+        # Whether the head that is read offers a protocol that is not served here.
+        self._is_offer = False
 
     # The connection.
 
@@ -127,13 +140,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         # As in uvicorn, but without a log line for each malformed request.
         try:
-            self.parser.feed_data(data)
+            self._parse(data)
         except httptools.HttpParserError:
             self.send_400_response("")
         except httptools.HttpParserUpgrade:
-            if self._should_upgrade():
-                self.handle_websocket_upgrade()
-                return
+            self.handle_websocket_upgrade()
+            return
         if self.parser is None or self.transport.is_closing():
             return
         if self._linger_timer is not None:
@@ -150,10 +162,34 @@ class BoundedHttp(HttpToolsProtocol):
             # request.
             self._start_head_timer()
 
+    def _parse(self, data: bytes) -> None:
+        """A request that offers another protocol than WebSockets is served as HTTP/1.1 (RFC 9110,
+        7.8). The parser would skip its body, so the head is parsed again without the offer."""
+        while True:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as found:
+                if not self._is_offer:
+                    raise
+                self._is_offer = False
+                said = self.parser.get_method(), self.url, self.parser.get_http_version().encode()
+                parts = [b"%b %b HTTP/%b\r\n" % said]
+                parts += [b"%b: %b\r\n" % row for row in self.headers if row[0] != b"upgrade"]
+                self.renew_parser()
+                self.parser.feed_data(b"".join((*parts, b"\r\n")))
+                data = data[found.args[0] :]
+
+    def renew_parser(self) -> None:
+        self.parser = httptools.HttpRequestParser(self)
+        with suppress(AttributeError):
+            # As uvicorn has it.
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
     def handle_websocket_upgrade(self) -> None:
         self._stop("_head_timer")
-        # The application accepts it, or closes it, at once.
-        self.now_known()
+        # A request before it in the same read may have started this timer.
+        self._unset_keepalive_if_required()
         super().handle_websocket_upgrade()
 
     # What the parser finds.
@@ -190,6 +226,10 @@ class BoundedHttp(HttpToolsProtocol):
             self._check_spare()
         if len(self.pipeline) >= _PIPELINED:
             raise self._refuse(400, f"more than {_PIPELINED} requests wait on one connection")
+        if self.parser.should_upgrade():
+            self._check_upgrade()
+            if self._is_offer:
+                return
         self._in_head = False
         self._finished = True
         if self._head_timer is not None:
@@ -217,6 +257,14 @@ class BoundedHttp(HttpToolsProtocol):
         elif self.url.partition(b"?")[0].decode("latin-1") not in PROBES:
             raise self._refuse(503, "there are too many connections")
 
+    def _check_upgrade(self) -> None:
+        if self.parser.get_method() == b"CONNECT":
+            raise self._refuse(400, "this is no proxy")
+        if self.parser.get_http_version() != "1.1" or not self._should_upgrade():
+            self._is_offer = True
+        elif not self.is_idle() or self.flow.write_paused:
+            raise self._refuse(400, "a WebSocket cannot begin before the last response is sent")
+
     def begin_request(self) -> None:
         """The head is complete and valid."""
         super().on_headers_complete()
@@ -226,6 +274,8 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._is_offer:
+            return
         self._in_message = False
         self._finished = True
         if self._linger_timer is not None:
@@ -302,13 +352,7 @@ class BoundedHttp(HttpToolsProtocol):
         self.flow.pause_reading()
 
     def _write_refusal(self) -> None:
-        status, message = self._refusal
-        body = msgspec.json.encode({"error": {"kind": _KINDS[status], "message": message}})
-        head = (
-            f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode("ascii") + body)
+        self.transport.write(refusal(*self._refusal))
         self._end()
 
     def _refuse(self, status: int, message: str) -> _RefusedError:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from .protocol import refusal
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -28,6 +30,8 @@ __all__ = ["PatientSockets"]
 
 log = logging.getLogger("pywasmtok.server.sockets")
 log.setLevel(logging.WARNING)
+# uvicorn says this of each handshake that the application has refused with an answer of its own.
+log.addFilter(lambda line: line.msg != "ASGI callable returned without completing handshake.")
 
 # Some tens of the shortest text messages; a small part of a long one.
 _PIECE: Final = 1 << 10
@@ -57,10 +61,24 @@ class PatientSockets(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         if not self.handshake_initiated:
             super().data_received(data)
+            if not self.handshake_initiated:
+                # The library takes no such head, and says so by an attribute only.
+                self._refuse()
             return
         # Empty, except where the system had read on before reading was paused.
         self._waiting = memoryview(b"".join((self._waiting, data)) if self._waiting else data)
         self._take()
+
+    def _refuse(self) -> None:
+        message = "a handshake has no body, and no header of more than 8 KiB"
+        self.transport.write(refusal(400, message))
+        self.transport.close()
+        self.loop.call_later(self.write_seconds, self.transport.abort)
+
+    def start_keepalive(self) -> None:
+        """Called when the application has accepted the connection."""
+        self.counted.known(self.transport)
+        super().start_keepalive()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_write_timer()
@@ -87,6 +105,7 @@ class PatientSockets(WebSocketsSansIOProtocol):
         super().on_task_complete(task)
         # A close waits until all is sent, and uvicorn waits for the client's part of it.
         self.loop.call_later(self.close_timeout + self.write_seconds, self.transport.abort)
+        self._go_on()
 
     def handle_ping(self) -> None:
         self._allowed -= 1
@@ -99,6 +118,12 @@ class PatientSockets(WebSocketsSansIOProtocol):
     def handle_cont(self, event: Frame) -> None:
         self._allowed -= 1
         super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        if self.close_sent:
+            # Dropped, so the application does not bound their rate.
+            self._allowed -= 1
+        super().send_receive_event_to_app()
 
     def _seconds_to_wait(self) -> float:
         """Until the next frame may be parsed."""
@@ -116,16 +141,21 @@ class PatientSockets(WebSocketsSansIOProtocol):
 
     def _go_on(self) -> None:
         """Goes on reading, if nothing waits for the application."""
-        if self.queue.empty():
+        if self._is_taken():
             if self._waiting:
                 self.loop.call_soon(self._take)
             elif self.read_paused and self.writable.is_set():
                 self._read_on()
 
+    def _is_taken(self) -> bool:
+        """Whether the application has received all messages. After it has closed the connection,
+        it receives none."""
+        return self.close_sent or self.queue.empty()
+
     def _take(self) -> None:
         """Parses the next piece, unless the application has not received the last one yet, or the
         client has not taken what was sent to it."""
-        if not self._waiting or not self.queue.empty() or not self.writable.is_set():
+        if not self._waiting or not self._is_taken() or not self.writable.is_set():
             return
         if self.transport.is_closing():
             self._waiting = memoryview(b"")
@@ -136,7 +166,7 @@ class PatientSockets(WebSocketsSansIOProtocol):
             self.loop.call_later(wait, self._take)
             return
         end = perf_counter() + _SECONDS
-        while self._waiting and self.queue.empty() and self.writable.is_set():
+        while self._waiting and self._is_taken() and self.writable.is_set():
             piece, self._waiting = self._waiting[:_PIECE], self._waiting[_PIECE:]
             super().data_received(bytes(piece))
             if perf_counter() >= end or self._allowed < 0:

@@ -8,10 +8,7 @@ between two requests, with no response being sent: pipelined requests are served
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
-
-import httptools
 
 from ..http.one_step import OneStepHttp
 from .handover_socket import LONGEST
@@ -139,8 +136,5 @@ class HandoverHttp(OneStepHttp):
         transport.resume_reading()
         self._in_message = self._in_head = False
         self._unfinished = 0
-        self.parser = httptools.HttpRequestParser(self)
-        with suppress(AttributeError):
-            # As uvicorn has it.
-            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.renew_parser()
         self._read_here(data)
