@@ -29,11 +29,19 @@ __all__ = [
 ]
 
 
+# 0 is often a word of its own, such as: no bound.
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+# A timer takes no infinite time.
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+SomeSeconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+
+
 class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     host: str = "127.0.0.1"
-    port: int = 8080
-    workers: int = 1
-    long_workers: int = 0
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    workers: Positive = 1
+    long_workers: Count = 0
     """Further processes, of a lower priority, to which connections go when their next request is
     large, an upload, or of a tenant whose calls have lately been long."""
     certificate: str | None = None
@@ -41,8 +49,8 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     private_key: str | None = None
     proxies: tuple[str, ...] = ()
     """Addresses whose X-Forwarded-For and -Proto are believed."""
-    drain_seconds: float = 20.0
-    heartbeat_seconds: float = 10.0
+    drain_seconds: Seconds = 20.0
+    heartbeat_seconds: Seconds = 10.0
     """Of several workers, one whose event loop has not run for so long is killed and replaced; 0:
     never."""
 
@@ -50,45 +58,45 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Bounds of the process, for all callers together; each tenant has limits of its own."""
 
-    threads: int = 0
+    threads: Count = 0
     """Calls into sandboxes at the same time; 0: twice the processors."""
-    queued: int = 1024
-    body_bytes: int = 8 << 20
-    upload_bytes: int = 64 << 20
-    body_seconds: float = 10.0
-    body_bytes_per_second: int = 16 << 10
+    queued: Count = 1024
+    body_bytes: Positive = 8 << 20
+    upload_bytes: Positive = 64 << 20
+    body_seconds: Seconds = 10.0
+    body_bytes_per_second: Positive = 16 << 10
     """A body that comes slower than this, once `body-seconds` are over, is refused."""
-    header_bytes: int = 32 << 10
-    header_seconds: float = 10.0
+    header_bytes: Positive = 32 << 10
+    header_seconds: SomeSeconds = 10.0
     """For the head of a request to arrive, and for a caller to take what is sent to it."""
-    handshake_seconds: float = 10.0
+    handshake_seconds: SomeSeconds = 10.0
     """For the TLS handshake of a connection."""
-    connections: int = 2048
+    connections: Positive = 2048
     """Counted from their acceptance on, in each worker. When a sixteenth of them is left, a new one
     closes the oldest idle one on which no request was accepted yet; the last ones are for
     probes."""
-    connections_per_address: int = 512
+    connections_per_address: Count = 512
     """Of one IPv4 address or IPv6 /64 network; 0: no bound. Loopback and `listen.proxies` are not
     counted."""
-    json_depth: int = 64
-    memory: int = 0
+    json_depth: Positive = 64
+    memory: Count = 0
     """Bytes of instances that are not shared, above which idle tenants lose theirs; of each worker.
     0: half of what the control group or the machine has, divided by the workers."""
-    idle_seconds: float = 600.0
+    idle_seconds: Seconds = 600.0
 
 
 class Streams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """How many, and how long, is in each tenant's own limits."""
 
-    message_bytes: int = 1 << 20
+    message_bytes: Positive = 1 << 20
     """A message of a WebSocket."""
-    messages_per_second: int = 2000
+    messages_per_second: Positive = 2000
     """Of one WebSocket; it is read no faster."""
-    idle_seconds: float = 300.0
+    idle_seconds: SomeSeconds = 300.0
     """A WebSocket on which nothing moves for so long is closed."""
-    state_seconds: float = 3600.0
+    state_seconds: Seconds = 3600.0
     """How long a stream can be gone on with from its state."""
-    state_bytes: int = 256 << 10
+    state_bytes: Count = 256 << 10
 
 
 class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -96,12 +104,12 @@ class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     """A folder; or `memory`: nothing survives."""
     snapshots: str | None = None
     """A folder. None: beside the records, or the user's cache."""
-    snapshot_bytes: int = 16 << 30
+    snapshot_bytes: Count = 16 << 30
     """Disk that snapshots may take; the ones that were not used for longest go."""
-    check_seconds: Annotated[float, msgspec.Meta(ge=0)] = 86400.0
+    check_seconds: Seconds = 86400.0
     """Time between two checks of all records and files of the folder, of all workers together; 0:
     none."""
-    check_bytes_per_second: Annotated[int, msgspec.Meta(ge=1)] = 8 << 20
+    check_bytes_per_second: Positive = 8 << 20
     """What such a check reads at most; one that an admin asks for reads faster."""
 
 
@@ -124,7 +132,7 @@ class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     library: bool = False
     """Also exports the metrics of `pywasmtok.metrics`, for some microseconds a call; `names` turns
     this on."""
-    tenants: int = 50
+    tenants: Count = 50
     """Tenants with numbers of their own, under a hash; all others share one bucket."""
     open: bool = False
     """Whether /metrics needs no admin's key."""

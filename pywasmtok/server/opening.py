@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .observe.metrics import ServerMetrics
     from .scheduling.executor import ThreadWork
 
-__all__ = ["DEMO", "check_workers", "memory_of", "open_service", "publish", "snapshots_of"]
+__all__ = ["DEMO", "check_workers", "memory_of", "open_service", "snapshots_of", "stored"]
 
 DEMO: Final = "builtin:demo"
 
@@ -79,7 +79,7 @@ def open_service(
         undo.pop_all()
     try:
         _show_numbers(metrics, pool, work)
-        publish(service, service.config)
+        service.name(stored(service, service.config))
         service.start()
         service.lifecycle.now_ready()
     except BaseException:
@@ -121,10 +121,6 @@ def memory_of(config: Config, root: Path = Path("/")) -> int:
 
 def check_workers(config: Config) -> None:
     listen = config.listen
-    if listen.workers < 1 or listen.long_workers < 0:
-        raise InvalidArgument("workers is a count from 1 on, long-workers one from 0 on")
-    if not listen.heartbeat_seconds >= 0:
-        raise InvalidArgument("heartbeat-seconds is a time from 0 on; 0: no worker is killed")
     processes = listen.workers + listen.long_workers
     if processes > 1 and config.storage.path == MEMORY:
         raise InvalidArgument(
@@ -145,20 +141,24 @@ def check_workers(config: Config) -> None:
         )
 
 
-def publish(service: Service, config: Config) -> None:
-    """Without configuration and stored files, the server offers the tokenizer of the package."""
+def stored(service: Service, config: Config) -> dict[str, str]:
+    """Reads and stores the tokenizers of a configuration, and answers their digests by the names
+    that it gives them. Without configuration and stored files, the server offers the tokenizer of
+    the package."""
     from ..tenants.options import read_source
 
     if not config.tokenizers and config.storage.path == MEMORY:
         config = msgspec.structs.replace(config, tokenizers={"demo": DEMO})
+    found: dict[str, str] = {}
     for name in config.tokenizers:
         source, encoder = config.source_of(name)
         try:
             data, options = read_source(source)
-            service.publish(name, data, options, encoder)
+            found[name] = service.stored(name, data, options, encoder, keep=found.values())
         except TokenizerError as error:
             error.source = f"{name}={source}"
             raise
+    return found
 
 
 def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) -> None:

@@ -16,7 +16,7 @@ from .config import Config
 from .errors import Conflict
 from .http.tls import tls_context
 from .limits import changed
-from .opening import publish
+from .opening import stored
 
 if TYPE_CHECKING:
     import ssl
@@ -137,11 +137,13 @@ class ProcessReload:
             self.show(config, context)
 
     def _prepared(self, config: Config) -> ssl.SSLContext | None:
+        """What can fail comes before what requests can see."""
         context = tls_context(config.listen)
         changed(TenantLimits(), config.limits)
+        names = stored(self._service, config)
         if self._give_key is not None:
             self._give_key()
-        publish(self._service, config)
+        self._service.name(names)
         return context
 
 

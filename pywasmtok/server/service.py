@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -251,10 +251,17 @@ class Service:
     # What threads ask: these wait for the disk.
 
     def upload(
-        self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str
+        self,
+        tenant: TenantLike,
+        data: bytes,
+        options: Mapping[str, Any],
+        alias: str | None,
+        keep: Collection[str] = (),
     ) -> str:
-        """What no alias names any more makes room where there is none."""
-        check_alias(alias)
+        """What no alias names any more makes room where there is none, except for what is in
+        `keep`."""
+        if alias is not None:
+            check_alias(alias)
         if tenant.name != PUBLIC and "encoder" in options:
             raise InvalidArgument(
                 "files of tenants are read by the core only",
@@ -277,7 +284,7 @@ class Service:
             except StorageFull as full:
                 # A full disk has no limit of its own, and removing this tenant's files would not
                 # help.
-                if full.limit is None or not self._make_room(record, limits):
+                if full.limit is None or not self._make_room(record, limits, keep):
                     tenant.remove(info.digest)
                     raise
             except TokenizerError:
@@ -309,24 +316,45 @@ class Service:
         options: Mapping[str, Any],
         encoder: str = "auto",
     ) -> None:
-        """A tokenizer of the operator's, for all tenants. Of one that is known already, only its
-        snapshot is read; without a snapshot it is made now, before the first request for it.
-        `encoder`: as `choose_encoder` answers. HuggingFace serves it under another digest."""
+        """A tokenizer of the operator's, for all tenants."""
+        self.name({alias: self.stored(alias, data, options, encoder)})
+
+    def name(self, digests: Mapping[str, str]) -> None:
+        """Gives names to tokenizers of the operator's."""
+        named = self._view().aliases.get(PUBLIC, {})
+        for alias, digest in digests.items():
+            if named.get(alias) != digest:
+                self.store.put_alias(AliasRecord(PUBLIC, alias, digest))
+
+    def stored(
+        self,
+        alias: str,
+        data: bytes | LazyFile,
+        options: Mapping[str, Any],
+        encoder: str = "auto",
+        keep: Collection[str] = (),
+    ) -> str:
+        """The digest of a tokenizer of the operator's that is to get this name. Of one that is
+        known already, only its snapshot is read; without a snapshot it is made now, before the
+        first request for it. `encoder`: as `choose_encoder` answers. HuggingFace serves it under
+        another digest. `keep`: stays, although it has no name yet."""
         check_alias(alias)
-        by_hf = partial(self._publish, alias, data, {**options, "encoder": "hf"})
+        by_hf = {**options, "encoder": "hf"}
         load = Reading(options).load(data, Limits())
         if encoder == "hf" or (encoder == "default" and hf_reads(bytes(data), load)):
-            by_hf()
-            return
+            return self._stored(alias, data, by_hf, keep)
         try:
-            self._publish(alias, data, options)
+            return self._stored(alias, data, options, keep)
         except CANNOT_SERVE as error:
             if encoder == "core" or not hf_may_read(error, bytes(data), load):
                 raise
-            fall_back(by_hf, error, alias)
+            fall_back(partial(self._stored, alias, data, by_hf, keep), error, alias)
+            return digest_of(data, by_hf)
 
-    def _publish(self, alias: str, data: bytes | LazyFile, options: Mapping[str, Any]) -> None:
-        public, digest, view = self.pool.get(PUBLIC), digest_of(data, options), self._view()
+    def _stored(
+        self, alias: str, data: bytes | LazyFile, options: Mapping[str, Any], keep: Collection[str]
+    ) -> str:
+        public, digest = self.pool.get(PUBLIC), digest_of(data, options)
         if "encoder" in options:
             self._hf.add(digest)
         start = data[:START] if isinstance(data, bytes) else data.start(START)
@@ -335,11 +363,9 @@ class Service:
                 public.tokenizer(digest)
             except (UnknownTokenizer, LoadError):
                 # Unknown, or damaged: the file is uploaded from these bytes.
-                self.upload(public, bytes(data), options, alias)
-            else:
-                if view.aliases.get(PUBLIC, {}).get(alias) != digest:
-                    self.store.put_alias(AliasRecord(PUBLIC, alias, digest))
+                self.upload(public, bytes(data), options, None, keep)
             _compile_template(public.tokenizer(digest), alias)
+        return digest
 
     # From beginning to end.
 
@@ -380,12 +406,13 @@ class Service:
             tenant.remove(digest)
             return tenant.add(data, **options)
 
-    def _make_room(self, new: TokenizerRecord, limits: TenantLimits) -> bool:
+    def _make_room(self, new: TokenizerRecord, limits: TenantLimits, keep: Collection[str]) -> bool:
         """Removes the oldest tokenizer without a name; none if the new one would not fit then."""
-        view, kept = self._view(), new.info.digest
-        nameless = [one.info.digest for one in view.nameless(new.tenant) if one.info.digest != kept]
+        view, added = self._view(), new.info.digest
+        nameless = [one.info.digest for one in view.nameless(new.tenant)]
+        nameless = [digest for digest in nameless if digest != added and digest not in keep]
         mine = view.tokenizers.get(new.tenant, {})
-        stay = [one.info.bytes for digest, one in mine.items() if digest not in {kept, *nameless}]
+        stay = [one.info.bytes for digest, one in mine.items() if digest not in {added, *nameless}]
         try:
             check_room(len(stay), sum(stay), new.info.bytes, limits.stored_bytes, limits.tokenizers)
         except StorageFull:

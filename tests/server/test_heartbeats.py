@@ -18,8 +18,7 @@ import httpx
 import pytest
 
 from pywasmtok import InvalidArgument
-from pywasmtok.server.config import Config, Listen
-from pywasmtok.server.opening import check_workers
+from pywasmtok.server.config import read_config
 from pywasmtok.server.workers.heartbeats import Heartbeats, Silence, cause_of
 from server.serving import Server, served, until
 from tools.verify.attack.place import workers_of
@@ -63,7 +62,7 @@ def test_heartbeats_and_restarts_are_counted() -> None:
 @pytest.mark.parametrize("seconds", [-1.0, float("nan")])
 def test_a_bound_that_is_none(seconds: float) -> None:
     with pytest.raises(InvalidArgument, match="heartbeat-seconds"):
-        check_workers(Config(listen=Listen(heartbeat_seconds=seconds)))
+        read_config(None, {"listen": {"heartbeat-seconds": seconds}})
 
 
 @contextmanager

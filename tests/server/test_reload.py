@@ -112,8 +112,13 @@ def _long_head(server: Server) -> int:
 
 
 def _names(server: Server, key: str) -> set[str]:
+    return set(_tokenizers(server, key))
+
+
+def _tokenizers(server: Server, key: str) -> dict[str, str]:
+    """Their digests, by name."""
     found = server.get("/api/v1/tokenizers", key).json()["tokenizers"]
-    return {name for one in found for name in one["aliases"]}
+    return {name: one["digest"] for one in found for name in one["aliases"]}
 
 
 @posix
@@ -140,15 +145,21 @@ def test_by_signal_and_by_request(place: Place) -> None:
 
 @posix
 def test_a_bad_configuration_keeps_the_old_one(place: Place) -> None:
-    place.write()
+    own = f"[tokenizers]\nown = {json.dumps(str(place.source))}\n"
+    place.write(own)
     with served(*place.flags, log=place.log) as server:
         key = place.admin.read_text().strip()
+        before = _tokenizers(server, key)
+        # What it means is another file, and stays as it was.
+        place.source.write_bytes(small.file(normalizer={"type": "Lowercase"}))
         missing = json.dumps(str(place.folder / "nothing.json"))
         for bad, said in (
             ("[bounds]\nconnection = 5\n", "connection"),
             ("nonsense", "is no TOML"),
             ("[limits]\nnothing = 5\n", "is no limit"),
-            (f"[bounds]\nheader-bytes = 10\n[tokenizers]\nsmall = {missing}\n", "nothing.json"),
+            ("heartbeat-seconds = -1.0\n", "heartbeat-seconds"),
+            ("[streams]\nmessages-per-second = 0\n", "messages-per-second"),
+            (f"[bounds]\nheader-bytes = 10\n{own}small = {missing}\n", "nothing.json"),
         ):
             place.write(bad)
             answer = place.reload(server)
@@ -161,8 +172,12 @@ def test_a_bad_configuration_keeps_the_old_one(place: Place) -> None:
         place.config.unlink()
         server.process.send_signal(signal.SIGHUP)
         place.logged("No such file")
-        assert _names(server, key) == {"demo"}
+        assert _tokenizers(server, key) == before
+        assert _names(server, key) == {"demo", "own"}
         assert _long_head(server) == 200
+        place.write(own)
+        assert place.reload(server).status_code == 200
+        assert _tokenizers(server, key)["own"] != before["own"]
 
 
 @posix

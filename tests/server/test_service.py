@@ -338,6 +338,20 @@ def test_what_is_published_twice_is_stored_once(store: Store) -> None:
     service.close()
 
 
+def test_a_file_that_waits_for_its_name_makes_no_room_for_another(store: Store) -> None:
+    service, pool = made(store)
+    limits = service.tenant(PUBLIC).limits
+    pool.set_limits(PUBLIC, replace(limits, tokenizers=2))
+    upload(service, PUBLIC, words_of("old"), "a")
+    upload(service, PUBLIC, words_of("new"), "a")
+    names = {"b": service.stored("b", words_of("b"), {})}
+    with pytest.raises(StorageFull):
+        service.stored("c", words_of("c"), {}, keep=names.values())
+    service.name(names)
+    assert [one.aliases for one in service.listed(ACME)] == [("a",), ("b",)]
+    service.close()
+
+
 def test_templates_of_the_operator_are_compiled_before_the_first_request(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

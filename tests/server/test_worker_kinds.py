@@ -138,8 +138,6 @@ def test_without_keys_nobody_is_told_from_others() -> None:
     ("config", "says"),
     [
         (Config(listen=Listen(long_workers=1)), "--store"),
-        (Config(listen=Listen(long_workers=-1)), "count"),
-        (Config(listen=Listen(workers=0)), "count"),
         (
             Config(listen=Listen(long_workers=1, certificate="c"), storage=Storage(path="/s")),
             "TLS",

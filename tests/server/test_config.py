@@ -1,0 +1,49 @@
+"""What a configuration may say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from pywasmtok import InvalidArgument
+from pywasmtok.server.config import Config, read_config
+
+
+def numbers() -> Iterator[tuple[str, str, Any]]:
+    """The table, name and default of each setting that is a number."""
+    for table, settings in msgspec.to_builtins(Config()).items():
+        if isinstance(settings, dict):
+            for name, value in settings.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    yield table, name, value
+
+
+def test_no_number_is_negative_or_none() -> None:
+    found = list(numbers())
+    assert len(found) > 25
+    for table, name, default in found:
+        assert read_config(None, {table: {name: default}}) == Config()
+        for bad in (-1, *((math.nan, math.inf) if isinstance(default, float) else ())):
+            with pytest.raises(InvalidArgument, match=rf"`\$\.{table}\.{name}`"):
+                read_config(None, {table: {name: bad}})
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value"),
+    [
+        ("listen", "workers", 0),
+        ("listen", "port", 65536),
+        ("bounds", "connections", 0),
+        ("bounds", "json-depth", 0),
+        ("bounds", "header-seconds", 0),
+        ("streams", "messages-per-second", 0),
+        ("streams", "idle-seconds", 0),
+    ],
+)
+def test_a_number_with_which_nothing_could_be_served(table: str, name: str, value: int) -> None:
+    with pytest.raises(InvalidArgument, match=name):
+        read_config(None, {table: {name: value}})
