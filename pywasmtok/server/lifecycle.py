@@ -2,12 +2,13 @@
 
 On the first SIGTERM or Ctrl-C it drains: new requests are refused with 503, running requests may
 finish within the drain's seconds, and streams are ended with an error that says why. On a second
-one it ends at once.
+one it ends at once; a worker, on a SIGINT.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -199,7 +200,11 @@ def serve(
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             # A signal handler, which may run between any two instructions: it only counts.
-            self.signals += 1
+            if lifecycle.beat is None:
+                self.signals += 1
+            else:
+                # A worker: a service manager may send it a SIGTERM beside the supervisor's.
+                self.signals = max(self.signals, 2 if sig == signal.SIGINT else 1)
             if self.signals > 1:
                 self.code = CUT_OFF if lifecycle.running else self.code
                 self.should_exit = self.force_exit = True

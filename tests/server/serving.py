@@ -20,9 +20,10 @@ _SECONDS = 120.0
 
 
 class Server:
-    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], said: dict[str, Any]) -> None:
         self.process = process
-        self.address = address
+        self.address: str = said["address"]
+        self.needs_keys: bool = said["identity"]
 
     def post(self, path: str, body: Any, key: str | None = None) -> httpx.Response:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
@@ -54,7 +55,7 @@ def served(*arguments: str, log: Path | None = None, **environment: str) -> Iter
         assert process.stdout is not None
         said = process.stdout.readline()
         assert said, f"it did not start: {process.wait()}"
-        yield Server(process, json.loads(said)["address"])
+        yield Server(process, json.loads(said))
     finally:
         process.kill()
         process.wait()

@@ -32,6 +32,8 @@ from pywasmtok.server.errors import Draining, body_of, headers_of
 from pywasmtok.server.lifecycle import Lifecycle, routes, serve
 
 lifecycle = Lifecycle(float(sys.argv[1]))
+if "worker" in sys.argv:
+    lifecycle.beat = lambda: None
 service = SimpleNamespace(lifecycle=lifecycle, config=Config(), metrics=None)
 gate = asyncio.Event()
 
@@ -80,9 +82,9 @@ sys.exit(serve(app, lifecycle, [listening], lifespan="off"))
 
 
 class Server:
-    def __init__(self, drain_seconds: float) -> None:
+    def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(drain_seconds)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", SERVER, *arguments], stdout=subprocess.PIPE, text=True
         )
         self.port = int(self.line())
 
@@ -105,8 +107,8 @@ class Server:
 
 
 @contextmanager
-def running(drain_seconds: float = SECONDS) -> Iterator[Server]:
-    server = Server(drain_seconds)
+def running(*more: str, drain_seconds: float = SECONDS) -> Iterator[Server]:
+    server = Server(str(drain_seconds), *more)
     try:
         yield server
     finally:
@@ -175,6 +177,25 @@ def test_a_second_signal_does_not_wait() -> None:
         server.process.send_signal(signal.SIGTERM)
         server.until_draining()
         server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(SECONDS) == CUT_OFF
+
+
+def test_a_worker_ends_at_once_when_its_supervisor_says_so_only() -> None:
+    """A service manager may send SIGTERM to all processes, and the supervisor sends it, too."""
+    with running("worker") as server:
+        slow = server.connection()
+        slow.request("GET", "/slow")
+        assert server.line() == "begun"
+        for _ in range(3):
+            server.process.send_signal(signal.SIGTERM)
+            server.until_draining()
+        server.get("/gate").read()
+        assert slow.getresponse().read() == b"finished"
+        assert server.process.wait(SECONDS) == 0
+    with running("worker") as server:
+        server.connection().request("GET", "/slow")
+        assert server.line() == "begun"
+        server.process.send_signal(signal.SIGINT)
         assert server.process.wait(SECONDS) == CUT_OFF
 
 

@@ -1,6 +1,7 @@
 """How several workers get a new configuration: the supervisor reads it and sends it to each.
 
-The first worker tries it. If it cannot use it, no other worker gets it. A worker passes the request
+The first worker tries it. If it cannot use it, no other worker gets it, and the old configuration
+stays. After that one, a worker that cannot use it is a warning. A worker passes the request
 of an admin to the supervisor, and waits for its answer.
 """
 
@@ -104,7 +105,6 @@ class Reloads:
 
     def _used_by_all(self, config: Config) -> Problem | None:
         content = msgspec.to_builtins(config)
-        problems: list[Problem] = []
         for slot in self._slots:
             if slot.connection is None:
                 # Its next process begins with what is the configuration then.
@@ -112,13 +112,12 @@ class Reloads:
             problem = self._used_by(slot.connection, content)
             if problem is None:
                 self.config = config
-                continue
-            problems.append(problem)
-            if self.config is not config:
-                break
-        if not problems:
-            self.config = config
-        return problems[0] if problems else None
+            elif self.config is not config:
+                return problem
+            else:
+                log.warning("a worker keeps the old configuration: %s", problem.message)
+        self.config = config
+        return None
 
     def _used_by(self, one: Any, content: Any) -> Problem | None:
         self._number += 1

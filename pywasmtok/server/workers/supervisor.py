@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
+from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -56,6 +57,8 @@ _START_SECONDS: Final = 300.0
 _SWITCH_SECONDS: Final = 0.0002
 # Beyond the drain: what a worker may need to write usage and end.
 _END_SECONDS: Final = 10.0
+# The same, without a drain.
+_AT_ONCE_SECONDS: Final = 2.0
 
 
 def run(
@@ -77,8 +80,9 @@ def run(
             # Until the server can read its configuration again, it has just read it.
             stack.callback(signal.signal, HANGUP, signal.signal(HANGUP, signal.SIG_IGN))
         if config.listen.workers + config.listen.long_workers > 1:
-            shown = partial(say, address, config)
-            return _run_workers(_Said(config, read, admin_key_file), listening, shown)
+            return _run_workers(
+                _Said(config, read, admin_key_file), listening, partial(say, address)
+            )
         service = open_service(config)
         stack.callback(service.close)
         if admin_key_file is not None:
@@ -214,9 +218,11 @@ class _Said(NamedTuple):
     read: Callable[[], Config]
     """Reads the configuration again."""
     admin_key_file: str | None
+    needs_keys: bool = False
+    """The store at the start may have decided it. Later workers have it as the first ones do."""
 
 
-def _run_workers(said: _Said, listening: socket.socket, say: Callable[[], None]) -> int:
+def _run_workers(said: _Said, listening: socket.socket, say: Callable[[Config], None]) -> int:
     """Workers are spawned and not forked: a fork of a process that has compiled cannot compile.
     What they share is the address, the store and, through the snapshots, the memory of tables."""
     import multiprocessing
@@ -229,6 +235,7 @@ def _run_workers(said: _Said, listening: socket.socket, say: Callable[[], None])
             give_admin_key(service.store, Path(said.admin_key_file))
     finally:
         service.close()
+    said = said._replace(needs_keys=service.config.needs_keys)
     with ExitStack() as stack:
         siblings = None
         try:
@@ -236,7 +243,8 @@ def _run_workers(said: _Said, listening: socket.socket, say: Callable[[], None])
         except OSError as error:
             log.warning("no folder for numbers, so each worker has its own only: %s", error)
         context = multiprocessing.get_context("spawn")
-        return _Supervisor(context, said, listening, siblings, say).run()
+        shown = partial(say, service.config)
+        return _Supervisor(context, said, listening, siblings, shown).run()
 
 
 def _without_log(config: Config) -> Any:
@@ -285,6 +293,7 @@ class _Supervisor:
     ) -> None:
         self._context = context
         self._admin_key_file = said.admin_key_file
+        self._needs_keys = said.needs_keys
         self._listening = listening
         self._siblings = siblings
         self._say = say
@@ -375,7 +384,7 @@ class _Supervisor:
 
     def _spawn(self, slot: _Slot) -> None:
         tls_context(self._reloads.config.listen)
-        config = msgspec.to_builtins(self._reloads.config)
+        config = {**msgspec.to_builtins(self._reloads.config), "identity": self._needs_keys}
         listening = None if slot.long else self._listening
         shared = _Shared(
             self._siblings,
@@ -399,15 +408,30 @@ class _Supervisor:
     def _end(self, workers: list[SpawnProcess]) -> list[int]:
         for worker in workers:
             worker.terminate()
-        most = self._reloads.config.listen.drain_seconds + _END_SECONDS
+        end = time.monotonic() + self._reloads.config.listen.drain_seconds + _END_SECONDS
+        is_draining = True
+        while any(worker.is_alive() for worker in workers) and time.monotonic() < end:
+            connection.wait(
+                [worker.sentinel for worker in workers if worker.is_alive()], _LOOK_SECONDS
+            )
+            if is_draining and self._signals > 1:
+                is_draining, end = False, time.monotonic() + _AT_ONCE_SECONDS
+                for worker in workers:
+                    _end_at_once(worker)
         for worker in workers:
-            worker.join(0 if self._signals > 1 else most)
             if worker.is_alive():
                 worker.kill()
-                worker.join()
+            worker.join()
         # A worker that had not begun to serve ends by the signal itself: that is no failure.
         codes = [worker.exitcode or 0 for worker in workers]
         return [0 if code == -signal.SIGTERM else abs(code) for code in codes]
+
+
+def _end_at_once(worker: SpawnProcess) -> None:
+    """A second SIGTERM would not do: a service manager may have sent the first one to all."""
+    with suppress(OSError):
+        if os.name == "posix" and worker.is_alive() and worker.pid is not None:
+            os.kill(worker.pid, signal.SIGINT)
 
 
 def _end_with_parent() -> None:
