@@ -67,7 +67,7 @@ def _flags(options: argparse.Namespace) -> dict[str, Any]:
     }
     said: dict[str, Any] = {
         "listen": {name: value for name, value in listen.items() if value is not None},
-        "tokenizers": dict(map(named_source, options.sources)),
+        "tokenizers": _by_name(options.sources),
     }
     if options.encoder is not None:
         said["encoder"] = options.encoder
@@ -78,6 +78,18 @@ def _flags(options: argparse.Namespace) -> dict[str, Any]:
     if options.no_access_log:
         said["logs"] = {"access": False}
     return said
+
+
+def _by_name(sources: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, source in map(named_source, sources):
+        if name in found:
+            raise InvalidArgument(
+                f"two tokenizers have the name {name!r}: {found[name]} and {source}",
+                hint="Say NAME=SOURCE",
+            )
+        found[name] = source
+    return found
 
 
 def named_source(given: str) -> tuple[str, str]:

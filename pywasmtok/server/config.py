@@ -122,7 +122,6 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 class Logs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     access: bool = True
-    level: str = "info"
 
 
 class Numbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ from pywasmtok.server.contract import PUBLIC, Checked
 from pywasmtok.server.errors import Draining
 from pywasmtok.server.opening import open_service
 from pywasmtok.server.service import Service
+from pywasmtok.server.store import MEMORY, open_store
 from pywasmtok.server.store.folder import FolderStore
 from pywasmtok.server.store.schedule import Checks
 from server.records import digest, tenant, tokenizer
@@ -57,6 +59,19 @@ def spoil(folder: Path, data: bytes) -> None:
 
 def checks_of(store: FolderStore, clock: Any = None, **storage: Any) -> Checks:
     return Checks(store, Storage(path=str(store.folder), **storage), clock or Clock())
+
+
+def test_a_folder_that_is_called_memory_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "memory").mkdir()
+    checks = Checks(open_store(MEMORY), Storage())
+    checks.start()
+    assert checks._thread is None
+    assert asyncio.run(checks.now()) == Checked([], 0, 0, 0)
+    checks.close()
+    assert list((tmp_path / "memory").iterdir()) == []
 
 
 def test_all_processes_share_one_schedule(store: FolderStore) -> None:

@@ -245,3 +245,10 @@ def test_without_its_packages_the_server_says_what_to_install(
             main([*command, "--help"])
         assert ended.value.code == Exit.DONE
     assert "msgspec" in sys.modules
+
+
+def test_two_sources_have_two_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "v1/llama", "mine=v3", "v2/llama"]) == 2
+    said = capsys.readouterr().err
+    assert "two tokenizers have the name 'llama': v1/llama and v2/llama" in said
+    assert "NAME=SOURCE" in said

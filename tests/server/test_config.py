@@ -47,3 +47,8 @@ def test_no_number_is_negative_or_none() -> None:
 def test_a_number_with_which_nothing_could_be_served(table: str, name: str, value: int) -> None:
     with pytest.raises(InvalidArgument, match=name):
         read_config(None, {table: {name: value}})
+
+
+def test_a_setting_that_there_is_not() -> None:
+    with pytest.raises(InvalidArgument, match=r"unknown field `level` - at `\$\.logs`"):
+        read_config(None, {"logs": {"level": "info"}})

@@ -27,6 +27,7 @@ from ..._host.snapshots.store import SnapshotStore
 from ...errors import TokenizerError
 from ..contract import Checked, Store
 from ..errors import Draining
+from . import MEMORY
 
 if TYPE_CHECKING:
     from ..config import Storage
@@ -55,6 +56,7 @@ class Checks:
         check."""
         self._draining = draining
         self._store = store
+        self._is_kept = storage.path != MEMORY
         self._file = Path(storage.path) / "checked.json"
         self._snapshots = SnapshotStore(storage.snapshots or Path(storage.path) / "snapshots")
         self._every = storage.check_seconds
@@ -68,7 +70,7 @@ class Checks:
         )
 
     def start(self) -> None:
-        if self._every and self._file.parent.is_dir():
+        if self._every and self._has_folder():
             self._thread = threading.Thread(
                 target=self._follow, name="pywasmtok-checks", daemon=True
             )
@@ -111,6 +113,9 @@ class Checks:
         finally:
             os.close(file)
 
+    def _has_folder(self) -> bool:
+        return self._is_kept and self._file.parent.is_dir()
+
     def _is_due(self, said: bytes) -> bool:
         try:
             age = self._clock() - float(json.loads(said)["checked"])
@@ -121,7 +126,7 @@ class Checks:
 
     def _asked_for(self) -> Checked:
         found = self.check(self._unless_ended)
-        if self._file.parent.is_dir():
+        if self._has_folder():
             with contextlib.suppress(OSError), open(self._file, "ab") as file:
                 self._note(file.fileno(), found)
         return found
@@ -158,7 +163,7 @@ class Checks:
     def _damaged_snapshots(self, pace: Callable[[int], object]) -> list[str]:
         """A process compares the checksums of a snapshot once; later damage is found here. They
         are removed, and made anew from their files."""
-        if not self._file.parent.is_dir():
+        if not self._has_folder():
             return []
         problems = []
         for entry in self._snapshots.entries(verify=True, read=pace):
