@@ -48,7 +48,7 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """PEM files for TLS."""
     private_key: str | None = None
     proxies: tuple[str, ...] = ()
-    """Addresses whose X-Forwarded-For and -Proto are believed."""
+    """Addresses and networks whose X-Forwarded-For and -Proto are believed."""
     drain_seconds: Seconds = 20.0
     heartbeat_seconds: Seconds = 10.0
     """Of several workers, one whose event loop has not run for so long is killed and replaced; 0:
@@ -170,9 +170,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 def is_loopback(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        found = ipaddress.ip_address(host)
     except ValueError:
         return host == "localhost"
+    # ::ffff:127.0.0.1 is how a socket for both families shows 127.0.0.1.
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 def read_config(path: str | Path | None, flags: dict[str, Any] | None = None) -> Config:

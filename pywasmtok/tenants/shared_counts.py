@@ -113,6 +113,8 @@ class SharedCounts(Counts):
         place = self._places.pop(tenant, None)
         self._turns.pop(tenant, None)
         if place is not None:
+            # A tenant that is made anew by this name has its burst.
+            self.buckets[place * 3 + 1] = 0.0
             for kind in range(_KINDS):
                 self._cells[self._cell(place, kind)] = 0.0
 

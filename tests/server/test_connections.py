@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pywasmtok.server.app import create_app
 from pywasmtok.server.auth.keys import make_key
-from pywasmtok.server.config import Bounds
+from pywasmtok.server.config import Bounds, Config, Listen
 from pywasmtok.server.http import connections
 from pywasmtok.server.http.connections import Admission, Connections
+from pywasmtok.server.http.options import uvicorn_options
 
 from .live import Connection, service_of, serving
 
@@ -144,3 +147,35 @@ def test_what_is_gone_is_not_counted() -> None:
     assert one.is_aborted
     counted.replace(one, transport, lambda: True)
     assert transport.is_aborted
+
+
+def client_behind(peer: str, proxies: tuple[str, ...]) -> str:
+    """Which client the application sees where this peer forwards a request."""
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+
+    options = uvicorn_options(Config(listen=Listen(proxies=proxies)))
+    trusted = options["forwarded_allow_ips"]
+    headers = [(b"x-forwarded-for", b"203.0.113.5")]
+    scope: Any = {"type": "http", "client": (peer, 1), "headers": headers}
+    asyncio.run(ProxyHeadersMiddleware(app, trusted)(scope, None, None))  # type: ignore[arg-type]
+    bounds = Bounds(connections_per_address=1)
+    counted = Connections(bounds, trusted)
+    is_counted = Admission.ADDRESS_FULL in admitted(counted, peer, 2)
+    assert is_counted is (seen == [peer])
+    return seen[0]
+
+
+@pytest.mark.parametrize("before", ["", "::ffff:"])
+def test_a_proxy_is_known_also_by_a_socket_for_both_families(before: str) -> None:
+    proxies = "192.0.2.7", "198.51.100.9/24", "2001:db8::/32"
+    for address in ("192.0.2.7", "198.51.100.1"):
+        assert client_behind(before + address, proxies) == "203.0.113.5"
+    for address in ("192.0.2.8", "198.51.101.1"):
+        assert client_behind(before + address, proxies) == before + address
+    assert client_behind("2001:db8::1", proxies) == "203.0.113.5"
+    assert client_behind(f"{before}192.0.2.8", ("*",)) == "203.0.113.5"
+    counted = Connections(Bounds(connections_per_address=1))
+    assert admitted(counted, f"{before}127.0.0.1", 3) == [Admission.GOOD] * 3

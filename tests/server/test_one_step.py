@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -200,6 +201,7 @@ ODD: list[bytes] = [
     sent((f"{API}encode?x=/encode", {"text": "a"})),
     sent(("/api/v1/tokenizers/a?b/encode", {"text": "a"})),
     sent(("/api/v1/tokenizers/nobody/encode", {"text": "a"})),
+    sent(("/api/v1/tokenizers//encode", {"text": "a"})),
     sent(("/tokenize", {"prompt": "a", "model": "nobody"})),
     sent(("/tokenize", {"prompt": "a", "content": "b"})),
     sent(("/tokenize", b'{"prompt": "\xff"}')),
@@ -282,6 +284,11 @@ def test_byte_by_byte(both: Both) -> None:
     whole = sent(PLAIN) + sent(EACH[-1]) + LAST
     answers, _ = both.agree(*(whole[place : place + 1] for place in range(len(whole))))
     assert answers.count(b"HTTP/1.1 200 OK\r\n") == 2
+
+
+def test_a_path_without_a_name_is_not_for_the_default(both: Both) -> None:
+    answers, _ = both.agree(sent(("/api/v1/tokenizers//encode", {"text": "a"})), LAST)
+    assert answers.startswith(b"HTTP/1.1 404 ")
 
 
 def test_who_wants_another_protocol_is_answered_in_this_one(both: Both) -> None:
@@ -386,6 +393,19 @@ def test_a_key_that_was_removed_is_not_taken_again() -> None:
                 store.remove_key(record.id)
                 connection.send(asked)
                 assert connection.answer()[0] == 401
+
+
+def test_a_kept_connection_has_the_depth_of_a_new_configuration() -> None:
+    with both_of() as both, Connection(both.ports[0]) as connection:
+        asked = sent(("/tokenize", {"prompt": "a", "x": [[[1]]]}))
+        for _ in range(3):
+            connection.send(asked)
+            assert connection.answer()[0] == 200
+        service = both.service
+        bounds = msgspec.structs.replace(BOUNDS, json_depth=2)
+        service.reconfigure(msgspec.structs.replace(service.config, bounds=bounds))
+        connection.send(asked)
+        assert connection.answer()[0] == 400
 
 
 def test_a_connection_is_kept(both: Both) -> None:

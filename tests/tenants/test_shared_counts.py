@@ -94,6 +94,14 @@ def test_places_of_tenants_that_were_removed_are_used_again(
     one.bucket("e", 0, 10, Clock()).take(10)
 
 
+def test_a_tenant_that_is_made_anew_has_its_burst(board: Board) -> None:
+    counts = both(board)
+    assert taken([one.bucket("acme", 0, 10, Clock()) for one in counts], 1) == 10
+    for one in counts:
+        one.forget("acme")
+    assert taken([one.bucket("acme", 0, 10, Clock()) for one in counts], 1) == 10
+
+
 def test_a_lock_that_is_never_opened_stops_nothing(board: Board) -> None:
     one, other = both(board)
     bucket = other.bucket("acme", 0, 10, Clock())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from ..workers.handover_protocol import HandoverHttp
@@ -52,8 +54,8 @@ def _most_of_message(config: Config) -> int:
 
 def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str, Any]:
     """TLS is not among them: `TlsListener` accepts such connections."""
-    listen = config.listen
-    counted = Connections(config.bounds, listen.proxies)
+    proxies = list(_networks(config.listen.proxies))
+    counted = Connections(config.bounds, proxies)
     return {
         "http": protocol(counted, kind),
         "ws": sockets(config, counted),
@@ -64,7 +66,20 @@ def uvicorn_options(config: Config, kind: WorkerKind | None = None) -> dict[str,
         "lifespan": "off",
         "access_log": False,
         "server_header": False,
-        "proxy_headers": bool(listen.proxies),
-        "forwarded_allow_ips": list(listen.proxies),
+        "proxy_headers": bool(proxies),
+        "forwarded_allow_ips": proxies,
         "timeout_keep_alive": 30,
     }
+
+
+def _networks(proxies: Iterable[str]) -> Iterator[str]:
+    """A socket for both families shows an IPv4 address a.b.c.d as ::ffff:a.b.c.d."""
+    for one in proxies:
+        try:
+            network = ip_network(one, strict=False)
+        except ValueError:
+            yield one
+            continue
+        yield str(network)
+        if network.version == 4:
+            yield f"::ffff:{network.network_address}/{96 + network.prefixlen}"

@@ -133,11 +133,12 @@ class AtOnce:
         return found
 
     def is_still_accepted(self, accepted: Accepted, keys: KeyIndex) -> bool:
-        """Whether the same head would be accepted again: keys expire, and servers drain. `keys`:
-        of the time when it was."""
-        key_id = accepted.caller.key_id
+        """Whether the same head would be accepted again: keys expire, servers drain, and the depth
+        of JSON may have another bound. `keys`: of the time when it was."""
+        key_id, service = accepted.caller.key_id, self._service
         is_good = key_id is None or keys.is_good(key_id)
-        return is_good and keys is self._service.keys and not self._is_off()
+        is_same = keys is service.keys and accepted.begun.depth == service.config.bounds.json_depth
+        return is_good and is_same and not self._is_off()
 
     def answer(
         self, accepted: Accepted, body: bytes, client: str | None, lines: Lines

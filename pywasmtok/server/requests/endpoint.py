@@ -99,7 +99,8 @@ class Endpoint:
     def call(self, asked: Asked, begun: Begun, exchange: Exchange, service: ServiceLike) -> Call:
         """On the event loop. UnknownTokenizer."""
         assert exchange.caller is not None
-        served = self._find(service, exchange.caller, begun.name or asked.model)
+        name = asked.model if begun.name is None else begun.name
+        served = self._find(service, exchange.caller, name)
         return Call(asked, self, served, exchange)
 
     async def __call__(self, request: Request) -> Response:

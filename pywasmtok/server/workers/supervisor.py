@@ -410,13 +410,11 @@ class _Supervisor:
             worker.terminate()
         end = time.monotonic() + self._reloads.config.listen.drain_seconds + _END_SECONDS
         is_draining = True
-        while any(worker.is_alive() for worker in workers) and time.monotonic() < end:
-            connection.wait(
-                [worker.sentinel for worker in workers if worker.is_alive()], _LOOK_SECONDS
-            )
+        while (alive := [one for one in workers if one.is_alive()]) and time.monotonic() < end:
+            connection.wait([worker.sentinel for worker in alive], _LOOK_SECONDS)
             if is_draining and self._signals > 1:
                 is_draining, end = False, time.monotonic() + _AT_ONCE_SECONDS
-                for worker in workers:
+                for worker in alive:
                     _end_at_once(worker)
         for worker in workers:
             if worker.is_alive():
