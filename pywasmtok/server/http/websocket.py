@@ -63,17 +63,15 @@ class PatientSockets(WebSocketsSansIOProtocol):
             super().data_received(data)
             if not self.handshake_initiated:
                 # The library takes no such head, and says so by an attribute only.
-                self._refuse()
+                message = "a handshake has no body, and no header of more than 8 KiB"
+                self.transport.write(refusal(400, message))
+                self.transport.close()
+            if self.transport.is_closing():
+                self.loop.call_later(self.write_seconds, self.transport.abort)
             return
         # Empty, except where the system had read on before reading was paused.
         self._waiting = memoryview(b"".join((self._waiting, data)) if self._waiting else data)
         self._take()
-
-    def _refuse(self) -> None:
-        message = "a handshake has no body, and no header of more than 8 KiB"
-        self.transport.write(refusal(400, message))
-        self.transport.close()
-        self.loop.call_later(self.write_seconds, self.transport.abort)
 
     def start_keepalive(self) -> None:
         """Called when the application has accepted the connection."""
