@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
 from ..tokenizer.arguments import check_list
+from ..tokenizer.special.policy import control_ids
 from .contract import Origin, Profile, Rendered, TemplateLimits
 from .masks import assistant_mask
 from .origins import MessageSpan, message_spans, segments
@@ -143,13 +144,9 @@ def _defused(tok: Tokenizer, text: str, encoding: Encoding, control: str | Set[s
     credulous = tok.encode(text, add_special_tokens=False)
     if credulous == encoding:
         return 0
-    if isinstance(control, str) and control not in ("special", "added"):
-        raise InvalidArgument(f"control={control!r}")
-    ids = {
-        token.id
-        for name, token in tok.added_tokens.items()
-        if token.special or (not name.isspace() if control == "added" else name in control)
-    }
+    added = tok.added_tokens
+    ids = {token.id for token in added.values() if token.special}
+    ids.update(control_ids(control, lambda: added))
     more = Counter(number for number in credulous.ids if number in ids)
     more.subtract(number for number in encoding.ids if number in ids)
     return sum(count for count in more.values() if count > 0)
