@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...errors import InvalidArgument, InvalidFile, LimitExceeded, TokenizerError
@@ -22,6 +23,7 @@ __all__ = [
     "FILES",
     "givable",
     "given_sidecars",
+    "other_class",
     "read_sidecars",
 ]
 
@@ -99,6 +101,23 @@ def givable(sidecars: Sidecars) -> dict[str, Any]:
                 default = name == "default"
                 files[TEMPLATES[0] if default else f"{MORE_TEMPLATES}/{name}.jinja"] = text
     return files
+
+
+def other_class(
+    sidecars: Sidecars, classes: re.Pattern[str], model_types: Collection[str]
+) -> str | None:
+    """What the configurations state in place of one of these classes of transformers:
+    `tokenizer_class:X`, `model_type:X` or `auto_map`, which is code of a repository."""
+    config, model = sidecars.of("tokenizer_config.json"), sidecars.of("config.json")
+    mapped = config.get("auto_map")
+    if isinstance(mapped, Mapping) and mapped.get("AutoTokenizer"):
+        return "auto_map"
+    stated = config.get("tokenizer_class") or model.get("tokenizer_class")
+    if stated is not None:
+        return None if classes.fullmatch(str(stated)) else f"tokenizer_class:{stated}"
+    model_type = model.get("model_type")
+    known = model_type is None or model_type in model_types
+    return None if known else f"model_type:{model_type}"
 
 
 def _name_of_template(name: object) -> str | None:

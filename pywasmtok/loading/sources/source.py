@@ -113,6 +113,10 @@ class Source(NamedTuple):
         encoding = request.encoding or self.encoding
         if encoding is not None:
             options["encoding"] = encoding
+        elif self.parts and request.pattern is None:
+            from .ranks.vocab_merges import check_class
+
+            check_class(self.sidecars, self.name)
         elif self.looks_like_ranks() and request.pattern is None:
             from .ranks.rank_encodings import options_for_ranks
 

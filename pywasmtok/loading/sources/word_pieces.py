@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ...errors import InvalidFile, NotATokenizer, Unsupported
 from ...tokenizer.recipe import Sidecars
+from .sidecars import other_class
 
 __all__ = ["VOCABULARY", "with_defaults", "word_pieces"]
 
@@ -75,7 +76,7 @@ def word_pieces(data: bytes, sidecars: Sidecars, name: str) -> bytes:
     those of `with_defaults`."""
     sidecars.require()
     config = sidecars.of("tokenizer_config.json")
-    _refuse_others(config, sidecars.of("config.json"), name)
+    _refuse_others(sidecars, name)
     vocabulary = _vocabulary(data, name)
     tokens = _TOKENS | {f"{role}_token": token for role, token in sidecars.roles().items()}
     unknown, first, last = (tokens[f"{role}_token"] for role in ("unk", "cls", "sep"))
@@ -133,20 +134,12 @@ def _vocabulary(data: bytes, name: str) -> dict[str, int]:
     return {line.rstrip(_BLANKS): number for number, line in enumerate(lines)}
 
 
-def _refuse_others(config: Mapping[str, Any], model: Mapping[str, Any], name: str) -> None:
-    stated = config.get("tokenizer_class") or model.get("tokenizer_class")
-    mapped = config.get("auto_map")
-    if isinstance(mapped, Mapping) and mapped.get("AutoTokenizer"):
-        what, known = "auto_map", False
-    elif stated is not None:
-        what, known = f"tokenizer_class:{stated}", _CLASSES.fullmatch(str(stated)) is not None
-    else:
-        model_type = model.get("model_type")
-        what, known = f"model_type:{model_type}", model_type is None or model_type in _MODEL_TYPES
-    if not known:
+def _refuse_others(sidecars: Sidecars, name: str) -> None:
+    other = other_class(sidecars, _CLASSES, _MODEL_TYPES)
+    if other is not None:
         raise Unsupported(
-            f"{VOCABULARY} is read as BERT's; beside it stands {what.replace(':', ' ')}",
-            feature=f"{VOCABULARY}:{what}",
+            f"{VOCABULARY} is read as BERT's; beside it stands {other.replace(':', ' ')}",
+            feature=f"{VOCABULARY}:{other}",
             source=name,
             hint="Save a tokenizer.json with transformers: "
             "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
