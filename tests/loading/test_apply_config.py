@@ -49,10 +49,13 @@ def compare(folder: Path, apply: bool | str, texts: tuple[str, ...] = TEXTS) -> 
         assert ours.encode(text, "second").type_ids == pair["token_type_ids"], text
         kept = theirs.decode(encoding.ids, clean_up_tokenization_spaces=False)
         assert ours.decode(encoding.ids, skip_special_tokens=False) == kept, text
+        kept = theirs.decode(encoding.ids, True, clean_up_tokenization_spaces=False)
+        assert ours.decode(encoding.ids, skip_special_tokens=True) == kept, text
     with_ids = {token.content: number for number, token in added.items()}
     assert {token: ours.token_to_id(token) for token in with_ids} == with_ids
     assert ours.vocab_size == len(theirs)
     special = {token.content for token in added.values() if token.special}
+    assert {name for name, token in ours.added_tokens.items() if token.special} == special
     assert set(ours.special_tokens.ids) >= special
     for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"):
         token = getattr(theirs, f"{role}_token")
@@ -157,6 +160,41 @@ CONFIGS: dict[str, dict[str, dict[str, Any]]] = {
             "eos_token": "</s>",
         },
         "special_tokens_map": {"eos_token": "<z>"},
+    },
+    "named tokens as objects, which the file has with other flags": {
+        "tokenizer_config": {
+            "pad_token": {"__type": "AddedToken", **token("<think>", rstrip=True)},
+            "extra_special_tokens": ["<s>", {"__type": "AddedToken", **token("<new>")}],
+        },
+        "special_tokens_map": {
+            "bos_token": {"content": "<s>", **FLAGS, "normalized": True},
+            "x_token": {"content": "<|user|>", **FLAGS, "lstrip": True},
+            "extra_special_tokens": [{"content": "<x>", **FLAGS, "rstrip": True}],
+        },
+    },
+    "named tokens as objects, which the list has not": {
+        "tokenizer_config": {
+            "added_tokens_decoder": {},
+            "pad_token": {"__type": "AddedToken", **token("<think>", rstrip=True)},
+            "bos_token": {"__type": "AddedToken", **token("<new>", rstrip=True)},
+            "x_token": "<|user|>",
+        },
+    },
+    "extra tokens that the file has": {
+        "tokenizer_config": {"extra_special_tokens": ["<think>", "</s>"]}
+    },
+    "extra tokens that the list has": {
+        "tokenizer_config": {
+            "added_tokens_decoder": {
+                str(TAKEN + 3): token("<think>"),
+                str(TAKEN + 4): token("<x>"),
+            },
+            "extra_special_tokens": ["<think>", "<x>", "<z>"],
+        }
+    },
+    "added tokens without flags, and extra tokens": {
+        "tokenizer_config": {"extra_special_tokens": ["<z>", "<think>"]},
+        "added_tokens": {"<z>": TAKEN + 5, "<new>": TAKEN + 4, "<think>": TAKEN + 3},
     },
     "added tokens without flags": {
         "tokenizer_config": {"eos_token": "<z>"},
@@ -304,7 +342,7 @@ def test_by_default_ids_follow_the_file_alone(tmp_path: Path) -> None:
     assert tok.get_vocab() == alone.get_vocab()
 
 
-@pytest.mark.parametrize("apply", ["yes", 2, None])
+@pytest.mark.parametrize("apply", ["yes", 2, 1, 0.0, None])
 def test_other_values_are_refused(apply: Any, tmp_path: Path) -> None:
     with pytest.raises(pywasmtok.InvalidArgument, match="apply_config"):
         pywasmtok.create_tokenizer(tmp_path, apply_config=apply)

@@ -44,7 +44,7 @@ class Request(NamedTuple):
             raise InvalidArgument(
                 f"gguf_compat={self.gguf_compat!r} is none of {', '.join(GGUF_COMPAT)}"
             )
-        if self.apply_config not in (True, False, "tokens"):
+        if not (isinstance(self.apply_config, bool) or self.apply_config == "tokens"):
             raise InvalidArgument(
                 f"apply_config={self.apply_config!r} is none of True, False, 'tokens'"
             )

@@ -4,8 +4,8 @@ The rules are those of its `TokenizersBackend` (5.23), replayed in its order:
 
 1. The tokens of `added_tokens_decoder`, by id, with their flags. A configuration without that list
    has its tokens in `added_tokens.json`, which is without flags and yields to the tokenizer's file.
-2. The named tokens (`bos_token`, ..., any other `*_token`) and `extra_special_tokens`, which become
-   special.
+2. The named tokens (`bos_token`, ..., any other `*_token`), which become special, and
+   `extra_special_tokens`. Both keep what the tokenizer's file or the list says of them.
 3. With `add_bos_token` or `add_eos_token`: a post-processor that adds just these two. From a folder
    with a tokenizer.json, transformers 5 does this only when it is told so by argument
    (`from_pretrained(folder, add_bos_token=True)`), while 4 did it by the configuration alone.
@@ -32,7 +32,7 @@ def config_for_core(sidecars: Sidecars, *, bos_and_eos: bool) -> dict[str, Any] 
     """What transformers adds to a tokenizer, as a load option."""
     sidecars.require()
     config, named = _merged(sidecars)
-    tokens = list(_tokens(sidecars, config, named))
+    tokens = [token for token in _tokens(sidecars, config, named) if token["content"]]
     instructions: dict[str, Any] = {}
     if tokens:
         instructions["added_tokens"] = tokens
@@ -67,8 +67,10 @@ def _merged(sidecars: Sidecars) -> tuple[dict[str, Any], dict[str, object]]:
     if "added_tokens_decoder" not in config:
         own = config.get(_EXTRA)
         config |= sidecars.of("special_tokens_map.json")
-        extra = config.get(_EXTRA)
-        if isinstance(own, list) and isinstance(extra, list):
+        extra = sidecars.of("special_tokens_map.json").get(_EXTRA)
+        if isinstance(extra, list):
+            extra = [{**one, "special": True} if isinstance(one, Mapping) else one for one in extra]
+            own = own if isinstance(own, list) else []
             config[_EXTRA] = [*own, *(token for token in extra if token not in own)]
         _take_names(config, first)
     named = {key: config[key] for key in _STANDARD if key in config}
@@ -98,35 +100,36 @@ def _take_names(config: dict[str, Any], named: dict[str, Any]) -> None:
 def _tokens(
     sidecars: Sidecars, config: Mapping[str, Any], named: Mapping[str, object]
 ) -> Iterator[dict[str, Any]]:
-    extra = config.get(_EXTRA, config.get(_ADDITIONAL))
-    all_named = [*named.values(), *(extra if isinstance(extra, list) else ())]
-    contents = {_text(token) for token in all_named}
-    listed = sidecars.added_tokens()
-    flags: dict[str, dict[str, Any]] = {}
-    for stated in listed.values():
-        content = str(stated["content"])
-        flags[content] = {name: bool(stated.get(name, False)) for name in _FLAGS}
-        special = bool(stated.get("special", False)) or content in contents
-        yield {"content": content, "flags": flags[content], "special": special}
+    found = config.get(_EXTRA, config.get(_ADDITIONAL))
+    extra: list[object] = found if isinstance(found, list) else []
+    names = {_text(token) for token in named.values()}
+    for stated in sidecars.added_tokens().values():
+        yield _instruction(
+            stated, special=bool(stated.get("special")) or stated["content"] in names
+        )
     if "added_tokens_decoder" not in config:
         # They are without flags, and yield to what the tokenizer's file says of them.
         for content in _by_id(sidecars.of("added_tokens.json")):
-            special = content in contents
-            plain = {**dict.fromkeys(_FLAGS, False), "normalized": not special}
-            yield {"content": content, "flags": plain, "special": special, "if_new": True}
-    for token in all_named:
-        text = _text(token)
-        if text is None:
-            continue
-        known = flags.get(text)
-        if known is None and isinstance(token, Mapping):
-            known = {name: bool(token.get(name, False)) for name in _FLAGS}
-        if known is None and "added_tokens_decoder" in config:
-            known = dict.fromkeys(_FLAGS, False)
-        instruction: dict[str, Any] = {"content": text, "special": True}
-        if known is not None:
-            instruction["flags"] = known
-        yield instruction
+            special = content in names or content in extra
+            plain = {"content": content, "normalized": not special}
+            yield {**_instruction(plain, special=special), "if_new": True}
+    # A token that is there keeps its flags; one that is listed nowhere else becomes special.
+    for token in named.values():
+        yield {**_instruction(token, special=True), "if_new": True}
+        if "added_tokens_decoder" not in config:
+            yield {"content": _text(token) or "", "special": True}
+    for token in extra:
+        special = bool(token.get("special")) if isinstance(token, Mapping) else True
+        yield {**_instruction(token, special=special), "if_new": True}
+
+
+def _instruction(token: object, *, special: bool) -> dict[str, Any]:
+    flags = token if isinstance(token, Mapping) else {}
+    return {
+        "content": _text(token) or "",
+        "flags": {name: bool(flags.get(name, False)) for name in _FLAGS},
+        "special": special,
+    }
 
 
 def _by_id(added: Mapping[str, Any]) -> list[str]:
