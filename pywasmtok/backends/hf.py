@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..tokenizer.ids import Ids
 
-__all__ = ["REFERENCE", "HFBackend"]
+__all__ = ["REFERENCE", "HFBackend", "call_library"]
 
 REFERENCE = "0.23.3"
 """The version of `tokenizers` that exactness is tested against. docs/versions.md says which others
@@ -52,7 +52,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_library(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The seam: here, and only here, a panic of the library becomes an error.
 
     pyo3 raises a Rust panic as a BaseException that is no Exception (the regex engine panics when
@@ -141,7 +141,7 @@ class HFBackend(Backend):
         data = self._data() if callable(self._data) else self._data
         try:
             # It refuses a byte-order mark, which says nothing about what follows.
-            built = _call(Factory.from_buffer, data.removeprefix(_BOM))
+            built = call_library(Factory.from_buffer, data.removeprefix(_BOM))
         except BackendFailure as error:
             raise _refusal(data, error, self._source) from error.__cause__
         if self._any_length:
@@ -151,7 +151,7 @@ class HFBackend(Backend):
 
     def _use(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return _call(function, *args, **kwargs)
+            return call_library(function, *args, **kwargs)
         except BackendFailure as error:
             if not isinstance(error.__cause__, Exception):
                 # A panic may leave anything half-done: the next call starts from a fresh one.

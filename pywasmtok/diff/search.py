@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-from ..errors import InvalidArgument
+from ..errors import BackendFailure, InvalidArgument, Unsupported
 from .candidates import Candidates, pieces_of
 from .causes import Causes
 from .definition import Definition
@@ -21,6 +21,8 @@ BY = ("ids", "pieces")
 # Of each cause: examples that are kept, and texts that are shrunk. Further ones are counted.
 _KEPT = 3
 _SHRUNK = 200
+# Two refusals of a text count as equal: each library has its own words for them.
+_REFUSALS = {Unsupported.kind, BackendFailure.kind}
 _PIECES, _IDS, _POST, _DECODE = "pieces", "token ids", "post-processing", "decode"
 
 
@@ -160,7 +162,7 @@ class _Search:
 
     def _unlike(self, a: Outcome, b: Outcome) -> bool:
         if a.error or b.error:
-            return a.error != b.error
+            return a.error != b.error and not _REFUSALS.issuperset((a.error, b.error))
         return a.ids != b.ids if self._by == "ids" else a.pieces != b.pieces
 
     def _decoded(self, a: Outcome, b: Outcome, skip: bool) -> list[str]:

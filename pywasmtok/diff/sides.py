@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from ..errors import BackendUnavailable, LoadError, TokenizerError
+from ..backends.hf import call_library
+from ..errors import BackendFailure, BackendUnavailable, LoadError, TokenizerError
 from ..loading.conversion import convert
-from ..loading.factory import create_tokenizer
+from ..loading.factory import CANNOT_SERVE, create_tokenizer
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Outcome", "Side", "open_side"]
+
+T = TypeVar("T")
 
 
 class Outcome(NamedTuple):
@@ -38,13 +41,18 @@ class Side(Protocol):
 
 
 def open_side(source: str, options: Mapping[str, Any]) -> Side:
-    """`transformers:PATH` and `hf:PATH` name the library that serves; without them, the core."""
+    """`transformers:PATH` and `hf:PATH` name the library that serves; without them, the core, and
+    HuggingFace for a file that the core refuses."""
     library, _, path = source.partition(":")
     if library == "transformers" and path:
         return _Transformers(path)
     if library == "hf" and path:
         return Ours(source, create_tokenizer(path, encoder="hf", decoder="hf", **options))
-    return Ours(source, create_tokenizer(source, decoder="core", **options))
+    try:
+        tokenizer = create_tokenizer(source, decoder="core", **options)
+    except CANNOT_SERVE:
+        tokenizer = create_tokenizer(source, decoder="hf", **options)
+    return Ours(source, tokenizer)
 
 
 class Ours:
@@ -90,21 +98,27 @@ class _Transformers:
         fast: Any = PreTrainedTokenizerFast
         try:
             if os.path.isfile(path):
-                self._tokenizer = fast(tokenizer_file=path)
+                self._tokenizer = _ask(lambda: fast(tokenizer_file=path))
             else:
-                self._tokenizer = AutoTokenizer.from_pretrained(path)
-        # Whatever it raises for a file that it cannot read.
-        except Exception as error:
-            raise LoadError(f"transformers: {error}", source=path) from error
+                self._tokenizer = _ask(lambda: AutoTokenizer.from_pretrained(path))
+        except TokenizerError as error:
+            raise LoadError(f"transformers: {error.__cause__}", source=path) from error
 
     def encode(self, text: str, add_special_tokens: bool) -> Outcome:
-        ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
-        return Outcome(tuple(ids), tuple(map(str, self._tokenizer.convert_ids_to_tokens(ids))))
+        theirs = self._tokenizer
+        try:
+            ids = _ask(lambda: theirs.encode(text, add_special_tokens=add_special_tokens))
+            pieces = _ask(lambda: theirs.convert_ids_to_tokens(ids))
+        except TokenizerError as error:
+            return Outcome((), (), error.kind)
+        return Outcome(tuple(ids), tuple(map(str, pieces)))
 
     def decode(self, ids: tuple[int, ...], skip_special_tokens: bool) -> str:
-        text: str = self._tokenizer.decode(
-            list(ids), skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=False
-        )
+        how = {"skip_special_tokens": skip_special_tokens, "clean_up_tokenization_spaces": False}
+        try:
+            text: str = _ask(lambda: self._tokenizer.decode(list(ids), **how))
+        except TokenizerError as error:
+            return f"error: {error.kind}"
         return text
 
     def document(self) -> dict[str, Any] | None:
@@ -113,3 +127,11 @@ class _Transformers:
 
     def close(self) -> None:
         """It holds memory alone."""
+
+
+def _ask(work: Callable[[], T]) -> T:
+    """Whatever a library raises, also a panic of its Rust code, as a `TokenizerError`."""
+    try:
+        return call_library(work)
+    except (OverflowError, TypeError) as error:
+        raise BackendFailure(str(error)) from error

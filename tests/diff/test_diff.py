@@ -7,16 +7,18 @@ import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from assets import ROOT, needs_assets
-from small import definition
+from small import UNSERVED, definition, file
 
 import pywasmtok
 from pywasmtok.cli.main import main
 from pywasmtok.diff.search import Difference, diff
 from pywasmtok.diff.shrink import shrink
+from pywasmtok.diff.sides import _Transformers
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -213,6 +215,31 @@ def test_the_core_and_transformers_agree(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="compares with transformers, which is not installed")
     a, _ = _write(tmp_path, None)
     assert diff(a, f"transformers:{a}", budget=500).same
+
+
+@pytest.mark.parametrize("library", ["hf", "transformers"])
+@pytest.mark.parametrize("kind", ["core refuses the file", "all refuse the texts"])
+def test_files_and_texts_that_are_refused(kind: str, library: str, tmp_path: Path) -> None:
+    pytest.importorskip(library.replace("hf", "tokenizers"))
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(UNSERVED)
+    if kind == "all refuse the texts":
+        words = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"}
+        path.write_bytes(file(model=words, added_tokens=[], post_processor=None))
+    assert diff(str(path), f"{library}:{path}", budget=100).same
+
+
+def test_a_panic_of_the_library_is_a_refusal() -> None:
+    class Panic(BaseException):
+        """As pyo3 raises a panic of Rust."""
+
+    def panic(*_: object, **__: object) -> None:
+        raise Panic
+
+    side = _Transformers.__new__(_Transformers)
+    side._tokenizer = SimpleNamespace(encode=panic, decode=panic)
+    assert side.encode("a", False).error == "backend_failure"
+    assert side.decode((1,), False) == "error: backend_failure"
 
 
 @needs_assets
