@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -61,7 +60,7 @@ def run_command(options: argparse.Namespace) -> int:
         for path in draw(record, Path(options.plots)):
             _progress(f"wrote {path}")
     if options.json is True:
-        print(json.dumps(record.as_json(), ensure_ascii=False))
+        print_json(record.as_json())
     else:
         print(tables.terminal(record))
     return _verdict(record)

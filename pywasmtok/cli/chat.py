@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..chat.contract import Origin, Rendered
 from ..chat.rendering.renderers import refuse_unknown
 from ..errors import InvalidArgument, UnsupportedTemplateFeature
-from .common import open_tokenizer, print_json, print_tree, read_input, shown_source
+from .common import json_text, open_tokenizer, print_json, print_tree, read_input, shown_source
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -86,7 +86,7 @@ def encode(options: argparse.Namespace) -> int:
         if options.json:
             return print_json(answer)
         offsets = encoded.encoding.offsets
-    shown = [json.dumps(token, ensure_ascii=False) for token in tokens]
+    shown = [json_text(token) for token in tokens]
     if _coloured(options):
         who = _Writers(encoded.origins, messages)
         shown = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import shutil
 import sys
@@ -24,6 +25,7 @@ __all__ = [
     "about_source",
     "backend_options",
     "forget_stdin",
+    "json_text",
     "one_line",
     "open_tokenizer",
     "print_json",
@@ -197,8 +199,15 @@ def read_input(argument: str | None, file: str | None) -> str:
         raise InvalidText(f"no UTF-8: {error.reason}", source=name, offset=error.start) from error
 
 
+def json_text(value: object, stream: TextIO | None = None) -> str:
+    """For a stream; None: standard output. One that is not UTF-8 gets ASCII: with the escapes that
+    it has for other characters (`main.main`) the text would be no JSON."""
+    encoding = getattr(stream or sys.stdout, "encoding", None) or "utf-8"
+    return json.dumps(value, ensure_ascii=codecs.lookup(encoding).name != "utf-8")
+
+
 def print_json(answer: object) -> int:
-    print(json.dumps(answer, ensure_ascii=False))
+    print(json_text(answer))
     return 0
 
 

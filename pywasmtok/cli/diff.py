@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgument
-from .common import about_source, one_line, print_json, read_input, shown_source, source_file
+from .common import (
+    about_source,
+    json_text,
+    one_line,
+    print_json,
+    read_input,
+    shown_source,
+    source_file,
+)
 from .exits import Exit
 from .terminal import waiting
 
@@ -66,9 +73,9 @@ def _print(found: Difference) -> None:
     for group in found.groups:
         print(f"\n{group.cause}: {group.texts:,} texts")
         for example in group.examples:
-            print(f"  text {json.dumps(example.text, ensure_ascii=False)}")
+            print(f"  text {json_text(example.text)}")
             for side, shown in (("A", example.a), ("B", example.b)):
                 for name, value in shown.items():
-                    print(f"    {side} {name}: {json.dumps(value, ensure_ascii=False)}")
+                    print(f"    {side} {name}: {json_text(value)}")
     verdict = "no difference found" if found.same else "they differ"
     print(f"\n{verdict}: {found.texts:,} texts tried, by {found.by}, seed {found.seed}")

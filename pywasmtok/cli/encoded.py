@@ -6,13 +6,13 @@ Lines and JSON are written part after part, so that a long text is never in memo
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import TokenizerError
+from .common import json_text
 from .terminal import Progress, clipped, colours, columns, padded, painted, visible, width_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _write_lines(
 
     def pieces(part: AnyDetails) -> str:
         found = _pieces(whole, part)
-        quoted = {one: json.dumps(one, ensure_ascii=False) for one in {*found}}
+        quoted = {one: json_text(one) for one in {*found}}
         return " ".join(map(quoted.__getitem__, found))
 
     lines: list[_Column] = [("ids:    ", _ids(encoding, " ")), ("pieces: ", map(pieces, parts))]
@@ -125,7 +125,7 @@ def _write_json(
     """What `json.dumps` makes of the whole answer."""
 
     def listed(parts: Iterable[AnyDetails], name: str) -> Iterator[str]:
-        return (json.dumps(getattr(part, name), ensure_ascii=False)[1:-1] for part in parts)
+        return (json_text(getattr(part, name))[1:-1] for part in parts)
 
     answer["ids"] = _ids(encoding, ", ")
     answer["tokens"] = listed(parts, "tokens")
@@ -138,10 +138,10 @@ def _write_json(
         # Both would be on one screen.
         progress.shows &= not sys.stdout.isatty()
         for name, value in answer.items():
-            sys.stdout.write(f"{between}{json.dumps(name)}: ")
+            sys.stdout.write(f"{between}{json_text(name)}: ")
             between = ", "
             if not isinstance(value, Iterator):
-                sys.stdout.write(json.dumps(value, ensure_ascii=False))
+                sys.stdout.write(json_text(value))
                 continue
             sys.stdout.write("[")
             for number, one in enumerate(filter(None, value)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -17,7 +16,7 @@ from ..errors import (
     LimitExceeded,
     TokenizerError,
 )
-from .common import STANDARD_INPUT, STDIN, one_line, shown_source
+from .common import STANDARD_INPUT, STDIN, json_text, one_line, shown_source
 
 __all__ = ["Exit", "OperatingSystemError", "Usage", "code_of", "each", "report"]
 
@@ -73,7 +72,7 @@ def report(error: TokenizerError, as_json: bool) -> Exit:
     if error.source is not None:
         error.source = shown_source(error.source)
     if as_json:
-        print(json.dumps({"error": _fields(error, code)}, ensure_ascii=False), file=sys.stderr)
+        print(json_text({"error": _fields(error, code)}, sys.stderr), file=sys.stderr)
     elif isinstance(error, Usage):
         print(f"{error.usage}pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
     else:

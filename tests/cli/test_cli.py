@@ -17,14 +17,16 @@ from pywasmtok.backends.hf import REFERENCE
 from pywasmtok.cli.main import main
 
 
-def run(*arguments: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def run(
+    *arguments: str | bytes, stdin: bytes = b"", encoding: str = "utf-8"
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "pywasmtok", *arguments],
         input=stdin,
         capture_output=True,
         check=False,
         timeout=120,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        env={**os.environ, "PYTHONIOENCODING": encoding},
     )
 
 
@@ -73,6 +75,19 @@ def test_names_of_special_tokens(file: str) -> None:
     assert refused.returncode != 0
     assert b"'<s>'" in refused.stderr or b'"<s>"' in refused.stderr
     assert b"(byte 2)" in refused.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_json_in_any_encoding(encoding: str, tmp_path: Path) -> None:
+    text = "h\u00e9llo \U0001f44d"
+    done = run("encode", text, "--no-special", "--offsets", "--json", encoding=encoding)
+    found = json.loads(done.stdout.decode(encoding))
+    assert found["ids"] == pywasmtok.create_tokenizer("builtin:demo").encode(text, None, False).ids
+    shown = run("decode", *map(str, found["ids"]), "--json", encoding=encoding)
+    assert json.loads(shown.stdout.decode(encoding))["text"] == text
+    missing = str(tmp_path / text)
+    failed = run("inspect", missing, "--json", encoding=encoding)
+    assert json.loads(failed.stderr.decode(encoding))["error"]["source"] == missing
 
 
 def test_encode_as_json(file: str) -> None:
