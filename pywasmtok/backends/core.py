@@ -326,6 +326,14 @@ class CoreBackend(Backend):
     def vocab(self, with_added_tokens: bool) -> dict[str, int]:
         return self._core.vocab(with_added_tokens)
 
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        size = len(self.vocab(with_added_tokens))
+        if self.info["model"] != "Unigram":
+            return size
+        # A piece that is listed twice has two ids, and `tokenizers` counts both.
+        once = len(self.vocab(False)) if with_added_tokens else size
+        return size - once + int(self.info["vocab_size"])
+
     def special_tokens(self) -> SpecialTokens:
         return special_tokens_of(self.info)
 

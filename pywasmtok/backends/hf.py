@@ -308,6 +308,9 @@ class HFBackend(Backend):
     def vocab(self, with_added_tokens: bool) -> dict[str, int]:
         return self._use(self.load().get_vocab, with_added_tokens=with_added_tokens)
 
+    def vocab_size(self, with_added_tokens: bool) -> int:
+        return self._use(self.load().get_vocab_size, with_added_tokens=with_added_tokens)
+
     def special_tokens(self) -> SpecialTokens:
         tokenizer = self.load()
         added = self._use(tokenizer.get_added_tokens_decoder)

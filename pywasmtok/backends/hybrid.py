@@ -118,7 +118,8 @@ class Hybrid(Complete):
     def vocab_size(self, with_added_tokens: bool) -> int:
         size = self._sizes.get(with_added_tokens)
         if size is None:
-            size = self._sizes[with_added_tokens] = len(self.vocab(with_added_tokens))
+            size = self.encoder.vocab_size(with_added_tokens)
+            self._sizes[with_added_tokens] = size
         return size
 
     def for_limits(self, limits: Limits) -> Hybrid:

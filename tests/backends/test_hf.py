@@ -137,3 +137,23 @@ def test_the_reference_is_pinned_where_it_is_compared_with() -> None:
 def test_special_tokens_of_a_real_kind_of_file() -> None:
     backend = HFBackend(json.dumps(small.definition()).encode())
     assert backend.special_tokens().additional == ("<s>", "</s>", "<|user|>")
+
+
+@pytest.mark.parametrize("encoder", ["core", "hf"])
+@pytest.mark.parametrize("added", ["<x>", "a"])
+def test_pieces_that_are_listed_twice_count_twice(added: str, encoder: str, tmp_path: Path) -> None:
+    """In the size of a vocabulary, which is then larger than the listing."""
+    import tokenizers
+
+    pieces = [["<unk>", 0], ["a", -1], ["b", -2], ["a", -3]]
+    (token, *_) = small.definition()["added_tokens"]
+    path = tmp_path / "tokenizer.json"
+    model = {"type": "Unigram", "unk_id": 0, "vocab": pieces}
+    tokens = [{**token, "id": 4, "content": added}]
+    path.write_bytes(small.file(model=model, added_tokens=tokens, post_processor=None))
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    ours = pywasmtok.create_tokenizer(path, encoder=encoder)
+    assert ours.get_vocab() == theirs.get_vocab()
+    for with_added in (True, False):
+        assert ours.get_vocab_size(with_added) == theirs.get_vocab_size(with_added)
+    assert len(ours.get_vocab()) < ours.vocab_size
