@@ -10,11 +10,12 @@ from typing import Any
 from ..backends.core import CoreBackend
 from ..backends.hf import HFBackend
 from ..backends.hybrid import reason_of
-from ..errors import BackendUnavailable, HostError, TokenizerError, Unsupported
+from ..errors import BackendUnavailable, HostError, LimitExceeded, TokenizerError
 from ..tokenizer.fingerprint import of_file
 from ..tokenizer.limits import Limits
 from ..tokenizer.special.tokens import SpecialTokens
 from .conversion import Conversion
+from .factory import CANNOT_SERVE, hf_may_read
 from .sources import MOCK, Request, Source, SourceLike, read_source
 from .sources.templates import TemplatePlace, of_gguf
 
@@ -111,8 +112,10 @@ def describe(found: Source, request: Request) -> TokenizerInfo:
     facts = _facts(found)
     try:
         core = CoreBackend.load(data, build=None, source=found.name, options=load)
-    except (Unsupported, HostError, BackendUnavailable) as error:
-        return _without_core(facts, found, error)
+    except LimitExceeded:
+        raise
+    except CANNOT_SERVE as error:
+        return _without_core(facts, found, load, error)
     try:
         pipeline = dict(core.info)
         facts["notes"] += tuple(pipeline.pop("notes", ()))
@@ -189,10 +192,15 @@ def _fingerprints(found: Source, load: bytes) -> dict[str, str]:
     }
 
 
-def _without_core(facts: dict[str, Any], found: Source, error: TokenizerError) -> TokenizerInfo:
+def _without_core(
+    facts: dict[str, Any], found: Source, load: bytes, error: TokenizerError
+) -> TokenizerInfo:
     missing = reason_of(error)
-    hf = HFBackend(bytes(found.data), found.name)
+    data = bytes(found.data)
+    hf = HFBackend(data, found.name)
     try:
+        if not hf_may_read(error, data, load):
+            raise error
         hf.load()
     except TokenizerError:
         return TokenizerInfo(**facts, encoder=None, falls_back=missing)

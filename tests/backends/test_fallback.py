@@ -309,3 +309,25 @@ def test_the_environment_can_insist_too(unserved: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PYWASMTOK_ENCODER", "core")
     with pytest.raises(pywasmtok.Unsupported):
         pywasmtok.create_tokenizer(unserved)
+
+
+def test_what_is_described_is_what_would_be_made(unserved: Path) -> None:
+    """HuggingFace does not read what `apply_config` adds: then there is no fallback."""
+    (unserved.parent / "tokenizer_config.json").write_text('{"pad_token": "<pad>"}')
+    for apply, encoder in ((False, "hf"), (True, None)):
+        info = pywasmtok.get_tokenizer_info(unserved, apply_config=apply)
+        assert (info.encoder, info.decoder) == (encoder, encoder)
+        assert info.falls_back == small.UNSERVED_FEATURE
+    with pytest.raises(pywasmtok.Unsupported):
+        pywasmtok.create_tokenizer(unserved, apply_config=True)
+
+
+def test_a_failure_of_the_core_is_described(
+    unserved: Path, refuse_load: Callable[[Exception], None]
+) -> None:
+    refuse_load(errors.BackendFailure("made up"))
+    assert pywasmtok.get_tokenizer_info(unserved).encoder == "hf"
+    refuse_load(errors.HostLimit("made up"))
+    for function in (pywasmtok.get_tokenizer_info, pywasmtok.create_tokenizer):
+        with pytest.raises(errors.HostLimit):
+            function(unserved)
