@@ -251,6 +251,8 @@ def _with_id(token: str, ids: Any) -> str:
 
 
 def convert(options: argparse.Namespace) -> int:
+    if options.out == STDIN:
+        raise InvalidArgument("convert writes a file", hint="Name it; ./- is a file of this name")
     source = source_file(options.source)
     about = about_source(options)
     with waiting(f"converting {one_line(shown_source(source))}"):

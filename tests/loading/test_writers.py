@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
+import os
 import random
+import stat
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -479,6 +482,49 @@ def test_the_ending_names_the_format_unless_it_is_stated(
     assert "Written are json, gguf, model, tiktoken" in capsys.readouterr().err
     with pytest.raises(pywasmtok.InvalidArgument, match="none of json"):
         pywasmtok.convert_tokenizer(source, tmp_path / "x", to="onnx")
+
+
+def test_a_file_that_was_there_stays_until_the_new_one_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out, link = (tmp_path / name for name in ("in.json", "out.json", "link.json"))
+    source.write_bytes(small.file())
+    out.write_bytes(b"there before")
+    out.chmod(0o640)
+    link.symlink_to(out)
+    pywasmtok.convert_tokenizer(source, link)
+    assert link.is_symlink()
+    assert json.loads(out.read_bytes())["model"]["type"] == "BPE"
+    assert out.stat().st_mode & 0o777 == 0o640
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    out.write_bytes(b"there before")
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(pywasmtok.LoadError, match="cannot be written: No space left"):
+        pywasmtok.convert_tokenizer(source, out)
+    assert out.read_bytes() == b"there before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.json", "link.json", "out.json"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_device_is_written_to(tmp_path: Path) -> None:
+    pywasmtok.convert_tokenizer("builtin:demo", "/dev/null")
+    with pytest.raises(pywasmtok.LoadError, match="cannot be written: No space left"):
+        pywasmtok.convert_tokenizer("builtin:demo", "/dev/full")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_paths_of_a_file_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = os.fsencode(tmp_path / "out.json")
+    assert pywasmtok.convert_tokenizer("builtin:demo", out).out == os.fsdecode(out)
+    odd: Any
+    for odd in ("a\0b", "a\ud800.json", "", 5, None):
+        with pytest.raises(pywasmtok.InvalidArgument):
+            pywasmtok.convert_tokenizer("builtin:demo", odd)
+    assert main(["convert", "builtin:demo", "-"]) == 2
+    assert "convert writes a file" in capsys.readouterr().err
 
 
 def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

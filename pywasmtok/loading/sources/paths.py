@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 
 from ...errors import InputTooLarge, InvalidArgument, LoadError, SourceNotFound
@@ -19,6 +20,7 @@ __all__ = [
     "printable",
     "read",
     "read_lazily",
+    "write",
 ]
 
 # Without O_NONBLOCK, opening a pipe without a writer would wait for ever.
@@ -41,7 +43,7 @@ def as_path(source: object) -> bytes:
         path = os.fsencode(source)  # type: ignore[arg-type]
     except TypeError as error:
         raise InvalidArgument(
-            f"a source is a path (str, bytes or os.PathLike), not {type(source).__name__}"
+            f"a path is str, bytes or os.PathLike, not {type(source).__name__}"
         ) from error
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"no path on this system: {error}") from error
@@ -122,3 +124,29 @@ def _whole(stream: BinaryIO, size: int, limits: Limits, name: str) -> bytes:
             hint="A tokenizer is rarely larger than 50 MB; Limits(file_bytes=...) moves the bound",
         )
     return stream.read(limits.file_bytes)
+
+
+def write(path: bytes, data: bytes) -> None:
+    """Complete or not at all: a file that was there stays until the new one is whole, which gets
+    its mode. Pipes and devices are written to."""
+    mode = os.stat(path).st_mode if os.path.exists(path) else None
+    if mode is not None and not stat.S_ISREG(mode):
+        with open(path, "wb") as there:
+            there.write(data)
+        return
+    if mode is not None:
+        # Raises for a file that may not be written.
+        open(path, "r+b").close()
+    # The file that a link leads to.
+    path = os.path.realpath(path)
+    temporary = beside(path, f".{os.urandom(8).hex()}.tmp")
+    try:
+        with open(temporary, "xb") as made:
+            made.write(data)
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise

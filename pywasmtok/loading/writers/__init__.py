@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidArgument, LoadError, TokenizerError, Unsupported
 from ..conversion import about, convert
 from ..sources import Request, SourceLike, read_source
+from ..sources.paths import as_path, printable, write
 from ..sources.templates import of_gguf
 from .base import Facts, Written, refused
 from .plain import endings, plain, unlike
@@ -57,7 +58,7 @@ class ConvertedTokenizer:
 
 def convert_tokenizer(
     source: SourceLike,
-    out: str | os.PathLike[str],
+    out: SourceLike,
     *,
     to: str | None = None,
     pattern: str | None = None,
@@ -80,10 +81,10 @@ def convert_tokenizer(
     where reading the file gives the same tokenizer; otherwise this raises `Unsupported`, whose
     feature names what the format cannot say, and `out` stays as it was.
     """
-    out = os.fspath(out)
-    to = _format(out, to)
-    if os.path.isdir(out):
-        out = os.path.join(out, f"tokenizer.{to}")
+    path = as_path(out)
+    to = _format(printable(path), to)
+    if os.path.isdir(path):
+        path = os.path.join(path, f"tokenizer.{to}".encode())
     request = Request(
         pattern,
         special_tokens,
@@ -107,13 +108,11 @@ def convert_tokenizer(
         with about(found.name):
             written = _written(found, data, load, to)
     try:
-        with open(out, "wb") as stream:
-            stream.write(written.data)
+        write(path, written.data)
     except OSError as error:
-        raise LoadError(f"cannot be written: {error.strerror}", source=out) from error
-    return ConvertedTokenizer(
-        found.name, out, to, len(written.data), differences, written.read_with
-    )
+        raise LoadError(f"cannot be written: {error.strerror}", source=printable(path)) from error
+    size, name = len(written.data), os.fsdecode(path)
+    return ConvertedTokenizer(found.name, name, to, size, differences, written.read_with)
 
 
 def _format(out: str, to: str | None) -> str:

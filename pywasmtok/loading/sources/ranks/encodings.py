@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
 from hashlib import sha1, sha256
 from typing import Final, NamedTuple
 
 from ....errors import LoadError, SourceNotFound
 from ....tokenizer.limits import Limits
-from ..paths import exists, read
+from ..paths import exists, read, write
 from ..source import Source
 from .download import download
 
@@ -128,14 +127,9 @@ def _downloaded(name: str, published: Published, *, offline: bool) -> bytes:
 
 
 def _keep(place: str, data: bytes) -> None:
-    """Complete or not at all; another process may store the same file."""
-    temporary = f"{place}.{os.urandom(8).hex()}.tmp"
+    """Another process may store the same file."""
     try:
         os.makedirs(os.path.dirname(place) or os.curdir, exist_ok=True)
-        with open(temporary, "xb") as file:
-            file.write(data)
-        os.replace(temporary, place)
+        write(os.fsencode(place), data)
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         log.warning("Cannot keep %s: %s", place, error.strerror or error)
