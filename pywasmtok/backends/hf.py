@@ -289,8 +289,11 @@ class HFBackend(Backend):
         known = self._known
         if known is None:
             known = self._known = frozenset(self.vocab(True).values())
-        if known.issuperset(values):
-            return
+        try:
+            if known.issuperset(values):
+                return
+        except TypeError as error:
+            raise what_is_wrong(values, error) from error
         if unknown == "error":
             require_known(values, known)
         raise Unsupported(

@@ -89,7 +89,7 @@ def vllm_block_hashes(
     `hash_seed` is the environment variable PYTHONHASHSEED of the engine; without it an engine
     starts from random bytes, and its hashes are unknown. `lora` is the name of the adapter.
     """
-    before = sha256(_cbor_text(hash_seed)).digest() if parent is None else parent
+    before = sha256(_cbor_text(hash_seed)).digest() if parent is None else _bytes(parent)
     found = []
     first = parent is None
     for block in _blocks(token_ids, block_size):
@@ -110,15 +110,12 @@ def vllm_block_hashes(
 
 def vllm_event_hash(block_hash: bytes) -> int:
     """The number that vLLM's events carry with VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES."""
-    return int.from_bytes(block_hash, "big") & _64_BITS
+    return int.from_bytes(_bytes(block_hash), "big") & _64_BITS
 
 
 def sglang_page_hashes(token_ids: Ids, page_size: int, *, parent: str = "") -> list[str]:
     """The page hashes of SGLang's hierarchical cache: SHA-256, in hexadecimal digits."""
-    try:
-        before = bytes.fromhex(parent)
-    except ValueError:
-        raise InvalidArgument(f"parent={parent!r:.80} has no hexadecimal digits") from None
+    before = _digits(parent)
     found = []
     for page in _blocks(token_ids, page_size):
         before = sha256(before + page).digest()
@@ -128,7 +125,7 @@ def sglang_page_hashes(token_ids: Ids, page_size: int, *, parent: str = "") -> l
 
 def sglang_event_hash(page_hash: str) -> int:
     """The signed number of 64 bits that SGLang's events carry."""
-    return int.from_bytes(bytes.fromhex(page_hash[:16]), "big", signed=True)
+    return int.from_bytes(_digits(page_hash)[:8], "big", signed=True)
 
 
 def _blocks(token_ids: Ids, block_size: int) -> Iterator[bytes]:
@@ -145,6 +142,19 @@ def _word(number: int) -> bytes:
         return number.to_bytes(8, "little")
     except (AttributeError, OverflowError):
         raise InvalidArgument(f"a hash is a number of 64 bits, not {number!r:.40}") from None
+
+
+def _bytes(found: bytes) -> bytes:
+    if not isinstance(found, bytes):
+        raise InvalidArgument(f"a hash of vLLM is bytes, not {found!r:.80}")
+    return found
+
+
+def _digits(found: str) -> bytes:
+    try:
+        return bytes.fromhex(found)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"a hash of SGLang has hexadecimal digits: {found!r:.80}") from None
 
 
 def _utf8(text: str) -> bytes:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,17 @@ def test_details() -> None:
     assert encoding.byte_offsets == [(3, 8), (2, 7)]
     assert encoding.type_ids == [0, 1]
     assert tok.encode_batch(["Hello", ("world", "test")]).ids == [[1], [2, 3]]
+
+
+@pytest.mark.parametrize("source", ["mock://", "builtin:demo"])
+@pytest.mark.parametrize("unknown_id", ["skip", "error"])
+@pytest.mark.parametrize("odd", ["x", 1.5, [1], None, -1, 1 << 40])
+def test_odd_ids_are_refused_as_by_a_real_tokenizer(odd: Any, unknown_id: str, source: str) -> None:
+    tok = pywasmtok.create_tokenizer(source)
+    with pytest.raises((pywasmtok.InvalidToken, pywasmtok.InvalidArgument)):
+        tok.decode([1, odd], unknown_id=unknown_id)
+    with pytest.raises((pywasmtok.InvalidToken, pywasmtok.InvalidArgument)):
+        tok.decode_batch([[1], [1, odd]], unknown_id=unknown_id)
 
 
 def test_it_can_be_pickled() -> None:

@@ -5,6 +5,7 @@ import os
 import pathlib
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small
@@ -27,6 +28,12 @@ def test_a_path_in_every_form(folder: Path) -> None:
         for source in (path, str(path), os.fsencode(path), folder, str(folder), os.fsencode(folder))
     ]
     assert all(item == ids[0] for item in ids)
+
+
+@pytest.mark.parametrize("odd", [5, "a\0b", []])
+def test_a_cache_of_the_hub_is_a_path(odd: Any) -> None:
+    with pytest.raises(pywasmtok.InvalidArgument, match="path"):
+        pywasmtok.create_tokenizer("org/name", cache_dir=odd, offline=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")

@@ -110,8 +110,18 @@ def test_what_makes_no_sense_is_refused() -> None:
     for parent in (-1, 1 << 64, "x"):
         with pytest.raises(InvalidArgument, match="64 bits"):
             hashes.block_hashes(IDS, 4, parent=parent)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match="hexadecimal"):
-        hashes.sglang_page_hashes(IDS, 4, parent="xyz")
+    digits: Any
+    for digits in ("xyz", 5, None, b"ab"):
+        with pytest.raises(InvalidArgument, match="hexadecimal"):
+            hashes.sglang_page_hashes(IDS, 4, parent=digits)
+        with pytest.raises(InvalidArgument, match="hexadecimal"):
+            hashes.sglang_event_hash(digits)
+    other: Any
+    for other in ("ab", 5):
+        with pytest.raises(InvalidArgument, match="bytes"):
+            hashes.vllm_block_hashes(IDS, 4, hash_seed="0", parent=other)
+        with pytest.raises(InvalidArgument, match="bytes"):
+            hashes.vllm_event_hash(other)
     with pytest.raises(InvalidArgument, match="UTF-8"):
         hashes.block_hashes(IDS, 4, salt="\ud800")
 

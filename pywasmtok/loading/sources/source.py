@@ -12,6 +12,7 @@ from ...tokenizer.limits import Limits
 from ...tokenizer.recipe import NO_SIDECARS, Sidecars
 from ..lengths import Stated, check_lengths
 from .lazy import LazyFile
+from .paths import as_path
 from .templates import TemplatePlace
 
 __all__ = ["GGUF_COMPAT", "Request", "Source", "SourceLike"]
@@ -54,6 +55,8 @@ class Request(NamedTuple):
             value = getattr(self, name)
             if not (value is None or isinstance(value, str)):
                 raise InvalidArgument(f"{name} must be str, not {type(value).__name__}")
+        if self.cache_dir is not None:
+            as_path(self.cache_dir)
         _check_special_tokens(self.special_tokens)
         check_lengths(self.truncation, self.padding)
         return self
