@@ -116,6 +116,9 @@ class RemoteBackend(Complete):
             return self._send(self._calls.count(text, *wanted))
         return limit + (not self._send(self._calls.fits(text, limit, *wanted)))
 
+    def count_guarded(self, text: str, add_special_tokens: bool, special: Special) -> int:
+        return self.count_batch([text], add_special_tokens, special)[0]
+
     def count_batch(
         self, texts: Sequence[str], add_special_tokens: bool, special: Special
     ) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import small
+from versions import needs_tokenizers
 
 import pywasmtok
 from pywasmtok.backends import hf
@@ -139,6 +140,7 @@ def test_special_tokens_of_a_real_kind_of_file() -> None:
     assert backend.special_tokens().additional == ("<s>", "</s>", "<|user|>")
 
 
+@needs_tokenizers
 @pytest.mark.parametrize("encoder", ["core", "hf"])
 @pytest.mark.parametrize("added", ["<x>", "a"])
 def test_pieces_that_are_listed_twice_count_twice(added: str, encoder: str, tmp_path: Path) -> None:

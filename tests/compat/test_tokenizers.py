@@ -10,6 +10,8 @@ import pickle
 import random
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -28,6 +30,7 @@ from versions import IS_0_22
 
 import pywasmtok
 from pywasmtok.compat.tokenizers import AddedToken, DecodeStream, Encoding, Tokenizer
+from pywasmtok.compat.tokenizers.engine import Engine
 
 from .twins import TEXTS, Twins, batch, compare, outcome, paddings, set_up, texts, truncations
 
@@ -537,3 +540,114 @@ def test_tokens_with_the_reference_loaded(unknown: str | None) -> None:
         pair.ours.enable_truncation(3)
         pair.theirs.enable_truncation(3)
         pair.same("encode", "ab a ab a")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("added", [[], ["<x>"]])
+def test_a_fork_during_a_call_with_settings_of_its_own(added: list[str]) -> None:
+    """A call of another thread, which the child does not have: its settings are not the child's,
+    and nothing waits for it."""
+    ours = Tokenizer.from_buffer(small.file())
+    ours.add_tokens(added)
+    cut = copy.deepcopy(ours)
+    cut._engine = ours._engine
+    cut.enable_truncation(2)
+    words = ["he", "llo", *added, "world"]
+    expected = ours.encode(words, is_pretokenized=True).ids
+    assert len(expected) > 2
+    inside, ended = threading.Event(), threading.Event()
+
+    def call() -> None:
+        with cut._engine.reference(cut._settings):
+            inside.set()
+            ended.wait()
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        found = None
+        try:
+            found = ours.encode(words, is_pretokenized=True).ids
+        finally:
+            os._exit(found != expected)
+    ended.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert ours.encode(words, is_pretokenized=True).ids == expected
+
+
+def test_changes_of_several_threads_are_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    change = Engine.change
+
+    def slow(self: Engine, *args: Any, **how: Any) -> Any:
+        answer = change(self, *args, **how)
+        time.sleep(0.02)
+        return answer
+
+    monkeypatch.setattr(Engine, "change", slow)
+    ours = Tokenizer.from_buffer(small.file())
+    size = ours.get_vocab_size()
+    with ThreadPoolExecutor(4) as executor:
+        names = [f"<new{number}>" for number in range(4)]
+        assert list(executor.map(lambda name: ours.add_tokens([name]), names)) == [1] * 4
+    assert {ours.token_to_id(name) for name in names} == {*range(size, size + 4)}
+
+
+def test_a_component_in_python_may_ask_the_tokenizer() -> None:
+    def encoded(library: Any) -> list[int]:
+        tok = library(models.WordLevel({"hello": 0, "[UNK]": 1}, "[UNK]"))
+
+        class Splits:
+            def split(self, number: int, text: Any) -> list[Any]:
+                known = tok.token_to_id(str(text)) is not None
+                assert tok.id_to_token(0) == "hello"
+                assert tok.get_vocab_size() == 2
+                return [text] if known else text.split(" ", "isolated")
+
+            def pre_tokenize(self, text: Any) -> None:
+                text.split(self.split)
+
+        tok.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Splits())
+        ids: list[int] = tok.encode("hello you").ids
+        return ids
+
+    assert encoded(Tokenizer) == encoded(tokenizers.Tokenizer)
+
+
+def test_a_stride_stays_with_another_post_processor(twins: Twins, tmp_path: Path) -> None:
+    for tokenizer in twins:
+        tokenizer.enable_truncation(4, stride=3)
+        tokenizer.post_processor = processors.TemplateProcessing("x:0 $A x:0", None, [("x", 3)])
+    for special in (True, False):
+        twins.same("encode", "a b c d e f", add_special_tokens=special)
+    assert json.loads(twins.ours.to_str()) == json.loads(twins.theirs.to_str())
+    twins.ours.save(str(tmp_path / "tokenizer.json"))
+    assert repr(twins.ours) == repr(twins.theirs)
+
+
+def test_one_text_is_one_sequence_without_encoding_it_again(twins: Twins) -> None:
+    """transformers asks for it with each text."""
+    for tokenizer in twins:
+        tokenizer.enable_truncation(2)
+    twins.both(lambda tok: tok.encode("hello world").n_sequences)
+    assert twins.ours._engine.loaded is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tok: tok.from_buffer(10**12),
+        lambda tok: tok.from_file(None),
+        lambda tok: tok.from_pretrained(None),
+        lambda tok: tok.from_buffer(small.file()).token_to_id("\ud800"),
+    ],
+)
+def test_wrong_arguments_have_the_library_s_types_of_errors(call: Callable[[Any], Any]) -> None:
+    kinds = []
+    for library in (Tokenizer, tokenizers.Tokenizer):
+        with pytest.raises(Exception) as error:  # noqa: PT011
+            call(library)
+        kinds.append(error.type)
+    assert kinds[0] is kinds[1]

@@ -230,3 +230,35 @@ def test_a_batch_of_texts_is_encoded_by_the_core(small: Path) -> None:
     ours = AutoTokenizer.from_pretrained(small)
     encodings = ours(TEXTS, padding=True, truncation=True, return_token_type_ids=True).encodings
     assert all(one._made is None for one in encodings)
+
+
+def test_streams_of_transformers_take_what_is_inside(small: Path) -> None:
+    """As `transformers serve` and processors of speech models do it."""
+    library = tokenizers.decoders.DecodeStream
+    with patch_transformers():
+        ours = transformers.AutoTokenizer.from_pretrained(small)
+        stream = tokenizers.decoders.DecodeStream(skip_special_tokens=True)
+        plain = tokenizers.decoders.DecodeStream(skip_special_tokens=True)
+        for number in (0, 1):
+            expected = plain.step(words(), number)
+            assert stream.step(ours._tokenizer, number) == expected
+    assert tokenizers.decoders.DecodeStream is library
+
+
+def test_what_others_wrapped_meanwhile_stays(small: Path) -> None:
+    patch = patch_transformers()
+    ours = FAST.__init__
+    calls = []
+
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> None:
+        calls.append(self)
+        ours(self, *args, **kwargs)
+
+    FAST.__init__ = wrapped
+    try:
+        assert made_by(small).startswith("pywasmtok")
+        patch.undo()
+        assert not made_by(small).startswith("pywasmtok")
+        assert len(calls) == 2
+    finally:
+        FAST.__init__ = CONSTRUCTOR

@@ -209,8 +209,8 @@ class Encoding:
     @property
     def n_sequences(self) -> int:
         origin = self._origin
-        is_whole = self._place.cut == (0, 0) and origin is not None and not origin.engine.is_chain()
-        return 1 if is_whole and self._is_plain else self._full().n_sequences
+        is_one = origin is not None and not origin.engine.is_chain() and self._is_plain
+        return 1 if is_one else self._full().n_sequences
 
     word_ids = _read("word_ids")
     words = _read("words")

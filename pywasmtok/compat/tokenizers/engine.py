@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 import tokenizers
 
@@ -37,7 +39,13 @@ class Settings(NamedTuple):
         reference.no_truncation()
         reference.no_padding()
         if self.truncation is not None:
-            reference.enable_truncation(**self.truncation)
+            try:
+                reference.enable_truncation(**self.truncation)
+            except Exception:
+                # The stride was accepted with another post-processor, and stays.
+                processor, reference.post_processor = reference.post_processor, None
+                reference.enable_truncation(**self.truncation)
+                reference.post_processor = processor
         if self.padding is not None:
             reference.enable_padding(**self.padding)
         reference.encode_special_tokens = self.names_are_text
@@ -61,12 +69,17 @@ class Engine:
         self._data = data
         self._reference = reference
         self._lock = ForkSafeLock()
+        self._is_busy = False
+        """Whether a call is inside the reference, perhaps with settings of its own."""
+        self._left_behind: tokenizers.Tokenizer | None = None
+        """The reference of the parent process, where there is no file to make another one of."""
         self._core: CoreTokenizer | None = None
         self._core_tried = False
         self._refusal = ""
         self._core_lock = ForkSafeLock()
         self._text_ids: tuple[bool, frozenset[int]] | None = None
         """Whether the model is BPE, and the ids of added tokens."""
+        _engines.add(self)
 
     @classmethod
     def load(
@@ -199,8 +212,11 @@ class Engine:
         its object."""
         with self._lock:
             reference = self._reference = self._reference or self._build()
+            # To change a setting is to wait for all other calls of the library.
+            changes = settings != PLAIN
+            self._is_busy = True
             try:
-                if settings is not PLAIN:
+                if changes:
                     settings.apply(reference)
                 yield reference
             except BaseException as error:
@@ -209,13 +225,30 @@ class Engine:
                     self._reference = None
                 raise
             finally:
-                if settings is not PLAIN:
+                if changes:
                     PLAIN.apply(reference)
+                self._is_busy = False
+
+    def after_fork(self) -> None:
+        """In the child, a call of another thread is in the reference for ever: with its settings,
+        and so that no setting can be changed."""
+        if self._is_busy and self._data is not None:
+            self._reference = None
+        elif self._is_busy:
+            self._left_behind, self._reference = self._reference, None
+        self._is_busy = False
 
     def _build(self) -> tokenizers.Tokenizer:
-        if self._data is None:
+        if self._data is not None:
+            reference = tokenizers.Tokenizer.from_buffer(bytes(self._data))
+        elif self._left_behind is not None:
+            try:
+                reference = tokenizers.Tokenizer.from_str(self._left_behind.to_str())
+            except Exception:
+                # A component that is written in Python has no text.
+                return self._left_behind
+        else:
             raise AssertionError("an engine has a file or a reference")
-        reference = tokenizers.Tokenizer.from_buffer(bytes(self._data))
         PLAIN.apply(reference)
         return reference
 
@@ -243,6 +276,18 @@ class Engine:
         with self.reference(settings) as reference:
             encode = reference.encode_batch_fast if fast else reference.encode_batch
             return encode(items, **how)
+
+
+_engines: Final[weakref.WeakSet[Engine]] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for engine in list(_engines):
+        engine.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _differs_from_its_file(reference: tokenizers.Tokenizer) -> bool:

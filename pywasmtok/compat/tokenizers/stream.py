@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tokenizers
@@ -10,7 +10,7 @@ from tokenizers.decoders import DecodeStream as LibraryStream
 
 from .tokenizer import Tokenizer
 
-__all__ = ["DecodeStream"]
+__all__ = ["DecodeStream", "replace_stream"]
 
 
 class DecodeStream:
@@ -38,3 +38,17 @@ class DecodeStream:
 
     def __deepcopy__(self, memo: object) -> DecodeStream:
         return self.__copy__()
+
+
+def replace_stream() -> Callable[[], None]:
+    """Makes `tokenizers.decoders.DecodeStream` the one of this package; the answer puts the
+    library's back."""
+    decoders: Any = tokenizers.decoders
+    library = decoders.DecodeStream
+
+    def restore() -> None:
+        if decoders.DecodeStream is DecodeStream:
+            decoders.DecodeStream = library
+
+    decoders.DecodeStream = DecodeStream
+    return restore

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import tokenizers
 
+from ..._locks import ForkSafeLock
 from ...errors import TokenizerError, Unsupported
 from ...loading.sources import read_file
 from ...tokenizer.ids import MAX_ID
@@ -46,7 +47,10 @@ def _component(name: str) -> property:
         return component if name == "model" or engine.is_open else _copied(name, component)
 
     def assign(self: Tokenizer, component: Any) -> None:
-        self._engine, _ = self._engine.change(lambda reference: setattr(reference, name, component))
+        with self._change_lock:
+            self._engine, _ = self._engine.change(
+                lambda reference: setattr(reference, name, component)
+            )
 
     return property(read, assign)
 
@@ -61,11 +65,13 @@ class Tokenizer:
     def __init__(self, model: Any) -> None:
         self._engine = Engine(None, tokenizers.Tokenizer(model), type(model).__name__)
         self._settings = PLAIN
+        self._change_lock = ForkSafeLock()
 
     @classmethod
     def _of(cls, engine: Engine, settings: Settings) -> Self:
         self = cls.__new__(cls)
         self._engine, self._settings = engine, settings
+        self._change_lock = ForkSafeLock()
         return self
 
     @classmethod
@@ -82,7 +88,8 @@ class Tokenizer:
     def from_buffer(buffer: bytes) -> Tokenizer:
         """From the bytes of a tokenizer.json."""
         reference = tokenizers.Tokenizer.from_buffer
-        return Tokenizer._of(*Engine.load(bytes(buffer), "buffer", lambda: reference(buffer)))
+        data = bytes(memoryview(buffer))
+        return Tokenizer._of(*Engine.load(data, "buffer", lambda: reference(buffer)))
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
@@ -97,6 +104,7 @@ class Tokenizer:
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Tokenizer:
         """From a tokenizer.json."""
+        path = os.fspath(path)
         try:
             data: bytes | LazyFile = read_file(path).data
         except TokenizerError:
@@ -111,6 +119,8 @@ class Tokenizer:
         """From the tokenizer.json of a repository of the hub."""
         from huggingface_hub import hf_hub_download
 
+        if not isinstance(identifier, str):
+            raise TypeError(f"identifier is str, not {type(identifier).__name__}")
         return Tokenizer.from_file(
             hf_hub_download(identifier, "tokenizer.json", revision=revision, token=token)
         )
@@ -259,6 +269,9 @@ class Tokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         answer: int | None = self._ask("token_to_id", token)
+        if answer is None:
+            # A lone surrogate is an error of the library.
+            token.encode()
         return answer
 
     def id_to_token(self, id: int) -> str | None:
@@ -298,6 +311,10 @@ class Tokenizer:
                 return getattr(core, name)(*args, **how)
             except TokenizerError:
                 pass
+        reference = engine.loaded
+        if reference is not None and not by_core:
+            # Without the lock: a component that is written in Python may ask this within a call.
+            return getattr(reference, name)(*args, **how)
         with engine.reference() as reference:
             return getattr(reference, name)(*args, **how)
 
@@ -321,7 +338,11 @@ class Tokenizer:
     @encode_special_tokens.setter
     def encode_special_tokens(self, value: bool) -> None:
         _blank().encode_special_tokens = value
-        self._settings = self._settings._replace(names_are_text=value)
+        self._set(names_are_text=value)
+
+    def _set(self, **changes: Any) -> None:
+        with self._change_lock:
+            self._settings = self._settings._replace(**changes)
 
     def enable_truncation(self, max_length: int, **how: Any) -> None:
         """Takes `stride`, `strategy` and `direction`."""
@@ -333,20 +354,20 @@ class Tokenizer:
                 stated = reference.truncation
             finally:
                 reference.no_truncation()
-        self._settings = self._settings._replace(truncation=stated)
+        self._set(truncation=stated)
 
     def no_truncation(self) -> None:
-        self._settings = self._settings._replace(truncation=None)
+        self._set(truncation=None)
 
     def enable_padding(self, **how: Any) -> None:
         """Takes `direction`, `pad_id`, `pad_type_id`, `pad_token`, `length` and
         `pad_to_multiple_of`."""
         reference = _blank()
         reference.enable_padding(**how)
-        self._settings = self._settings._replace(padding=reference.padding)
+        self._set(padding=reference.padding)
 
     def no_padding(self) -> None:
-        self._settings = self._settings._replace(padding=None)
+        self._set(padding=None)
 
     # Changes
 
@@ -357,7 +378,8 @@ class Tokenizer:
         return self._add(lambda reference: reference.add_special_tokens(tokens))
 
     def _add(self, add: Callable[[tokenizers.Tokenizer], int]) -> int:
-        self._engine, count = self._engine.change(add, adds_tokens=True)
+        with self._change_lock:
+            self._engine, count = self._engine.change(add, adds_tokens=True)
         return count
 
     model = _component("model")

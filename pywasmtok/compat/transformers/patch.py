@@ -9,6 +9,7 @@ from typing import Any
 import transformers
 
 from ..patching import Patch, Patches
+from ..tokenizers.stream import replace_stream
 from .backend import use_core
 
 __all__ = ["Patch", "patch_transformers", "unpatch_transformers"]
@@ -32,16 +33,25 @@ def _replace_constructor() -> Callable[[], None]:
     # Version 5 calls the same class TokenizersBackend.
     fast: Any = transformers.PreTrainedTokenizerFast
     original = fast.__init__
+    is_on = True
 
     @wraps(original)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        use_core(self)
+        if is_on:
+            use_core(self)
 
     def restore() -> None:
-        fast.__init__ = original
+        nonlocal is_on
+        is_on = False
+        # Other code may have wrapped it meanwhile.
+        if fast.__init__ is construct:
+            fast.__init__ = original
+        restore_stream()
 
     fast.__init__ = construct
+    # Parts of transformers give it the tokenizer inside.
+    restore_stream = replace_stream()
     return restore
 
 
