@@ -104,7 +104,15 @@ def backend_options(parser: argparse.ArgumentParser) -> None:
 
 
 def source_options(parser: argparse.ArgumentParser) -> None:
-    """What a file does not say itself; docs/formats.md has each."""
+    """What a file does not say itself, and where it is; docs/formats.md has each."""
+    group = reading_options(parser)
+    group.add_argument("--model-map", metavar="FILE", help="names of models, as TOML")
+    group.add_argument("--revision", metavar="NAME", help="of a repository of the hub")
+    group.add_argument("--cache-dir", metavar="DIR", help="of the hub")
+    group.add_argument("--offline", action="store_true", default=None, help="download nothing")
+
+
+def reading_options(parser: argparse.ArgumentParser) -> Any:
     group = parser.add_argument_group("about the source")
     group.add_argument("--pattern", metavar="REGEX", help="for rank files: how text is cut")
     group.add_argument(
@@ -128,19 +136,22 @@ def source_options(parser: argparse.ArgumentParser) -> None:
         choices=("tokens",),
         help="add what transformers adds; `tokens`: added tokens alone",
     )
-    group.add_argument("--model-map", metavar="FILE", help="names of models, as TOML")
-    group.add_argument("--revision", metavar="NAME", help="of a repository of the hub")
-    group.add_argument("--cache-dir", metavar="DIR", help="of the hub")
-    group.add_argument("--offline", action="store_true", default=None, help="download nothing")
+    return group
 
 
-def about_source(options: argparse.Namespace) -> dict[str, Any]:
+def how_to_read(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "pattern": options.pattern,
         "special_tokens": _special_tokens(options.special_token),
         "encoding": options.encoding,
         "gguf_compat": options.gguf_compat,
         "apply_config": options.apply_config,
+    }
+
+
+def about_source(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        **how_to_read(options),
         "model_map": options.model_map,
         "revision": options.revision,
         "cache_dir": options.cache_dir,

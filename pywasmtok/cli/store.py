@@ -20,7 +20,7 @@ from ..server.limits import changed, limits_of
 from ..server.names import check_alias, check_tenant
 from ..server.store.rules import no_such_tenant
 from ..server.store.schedule import Checks
-from .common import one_line, print_json, source_file
+from .common import how_to_read, one_line, print_json, source_file
 from .exits import Exit
 from .serve import named_source, open_named_store
 from .terminal import waiting
@@ -206,7 +206,7 @@ def add_tokenizer(asked: argparse.Namespace) -> int:
     from ..tenants.options import digest_of, read_source
 
     name, source = named_source(asked.source)
-    data, said = read_source(source_file(source))
+    data, said = read_source(source_file(source), **how_to_read(asked))
     store, config = open_named_store(asked)
     service = _service(store, config)
     # What was damaged is missing then, and stored anew.

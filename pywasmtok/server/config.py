@@ -118,6 +118,17 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     source: str
     encoder: str | None = None
+    encoding: str | None = None
+    pattern: str | None = None
+    special_tokens: dict[str, int] | None = None
+    gguf_compat: str | None = None
+    apply_config: bool | str | None = None
+
+    @property
+    def how_to_read(self) -> dict[str, Any]:
+        stated = msgspec.structs.asdict(self)
+        others = ("source", "encoder")
+        return {name: stated[name] for name in stated if name not in others and stated[name]}
 
 
 class Logs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -145,23 +156,24 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     logs: Logs = msgspec.field(default_factory=Logs)
     metrics: Numbers = msgspec.field(default_factory=Numbers)
     identity: bool | None = None
-    """Whether requests need a key. Unset: yes if an admin's key file is given or the host is not
-    loopback."""
+    """Whether requests need a key. Unset: yes if an admin's key file is given, if the host is not
+    loopback, or if the store has a key. It is settled at the start."""
     encoder: str | None = None
     """Who serves the tokenizers below: `auto` (HuggingFace what the core refuses, with a warning),
     `core`, `hf`, `default`, `fastokens`. None: the environment, then `auto`."""
     tokenizers: Mapping[str, str | Source] = msgspec.field(default_factory=dict)
-    """Names, and what `create_tokenizer` takes: for every tenant. A table has it as `source`, and
-    an `encoder` of its own."""
+    """Names, and what `create_tokenizer` takes: for every tenant. A table has it as `source`, an
+    `encoder` of its own, and how it is read: `encoding`, `pattern`, `special-tokens`,
+    `gguf-compat`, `apply-config`."""
     limits: dict[str, Any] = msgspec.field(default_factory=dict)
     """Of tenants without limits of their own: fields of TenantLimits; `calls` is a table."""
 
-    def source_of(self, name: str) -> tuple[str, str]:
-        """The source of a tokenizer, and its encoder: its own setting, else the common one."""
+    def source_of(self, name: str) -> tuple[Source, str]:
+        """A tokenizer, and its encoder: its own setting, else the common one."""
         said = self.tokenizers[name]
         if isinstance(said, str):
             said = Source(said)
-        return said.source, choose_encoder(said.encoder or self.encoder)
+        return said, choose_encoder(said.encoder or self.encoder)
 
     @property
     def needs_keys(self) -> bool:

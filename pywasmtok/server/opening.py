@@ -151,12 +151,12 @@ def stored(service: Service, config: Config) -> dict[str, str]:
         config = msgspec.structs.replace(config, tokenizers={"demo": DEMO})
     found: dict[str, str] = {}
     for name in config.tokenizers:
-        source, encoder = config.source_of(name)
+        said, encoder = config.source_of(name)
         try:
-            data, options = read_source(source)
+            data, options = read_source(said.source, **said.how_to_read)
             found[name] = service.stored(name, data, options, encoder, keep=found.values())
         except TokenizerError as error:
-            error.source = f"{name}={source}"
+            error.source = f"{name}={said.source}"
             raise
     return found
 

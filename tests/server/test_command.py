@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from pywasmtok.cli.exits import Exit
 from pywasmtok.cli.main import main
 from pywasmtok.cli.serve import named_source
 from pywasmtok.server.auth.keys import hash_of
-from pywasmtok.server.config import Config, Logs, Storage
-from pywasmtok.server.contract import PUBLIC, Caller
+from pywasmtok.server.config import Config, Logs, Storage, read_config
+from pywasmtok.server.contract import LOCAL, PUBLIC, Caller
 from pywasmtok.server.opening import open_service
 from pywasmtok.server.store.folder import FolderStore
 
@@ -109,6 +110,40 @@ def test_tokenizers_are_read_and_kept_and_named(run: Any, folder: Path) -> None:
     assert "source_not_found" in run("tokenizers", "add", "x=no/such/file", status=2)
     assert "unknown_tokenizer" in run("tokenizers", "alias", "x", "nothing", status=2)
     assert "not_found" in run("tokenizers", "add", "builtin:demo", "--tenant", "no", status=2)
+
+
+def ranks_in(folder: Path) -> Path:
+    """All bytes, and `ab`; neither a pattern nor special tokens."""
+    tokens = [bytes([number]) for number in range(256)] + [b"ab"]
+    lines = [f"{b64encode(token).decode()} {rank}" for rank, token in enumerate(tokens)]
+    path = folder / "mine.tiktoken"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_how_a_file_is_read_can_be_said(run: Any, tmp_path: Path) -> None:
+    ranks = ranks_in(tmp_path)
+    assert "ambiguous_pattern" in run("tokenizers", "add", f"m={ranks}", status=2)
+    how = ("--pattern", r"\S+|\s", "--special-token", "<end>=257", "--special-token", "<x>=258")
+    added = run("tokenizers", "add", f"mine={ranks}", *how)
+    assert (added["format"], added["tokens"]) == ("tiktoken", 259)
+
+
+def test_how_a_file_of_the_configuration_is_read(tmp_path: Path) -> None:
+    ranks = ranks_in(tmp_path)
+    config = tmp_path / "server.toml"
+    config.write_text(
+        "[tokenizers.mine]\n"
+        f"source = {json.dumps(str(ranks))}\n"
+        "pattern = '\\S+|\\s'\nspecial-tokens = { '<end>' = 257 }\n"
+    )
+    service = open_service(read_config(config))
+    try:
+        caller = Caller(LOCAL)
+        served = service.find(caller, "mine")
+        assert served.tokenizer.encode("ab<end>b").ids == [256, 257, 98]
+    finally:
+        service.close()
 
 
 def test_verify_finds_what_is_damaged(run: Any, folder: Path) -> None:

@@ -34,7 +34,13 @@ def test_the_table_of_the_configuration_is_that_of_the_code() -> None:
 def test_the_example_of_a_configuration_is_one() -> None:
     examples = re.findall(r"```toml\n(.*?)```", read("docs/serving.md"), re.DOTALL)
     config, choice = (msgspec.convert(tomllib.loads(one), Config) for one in examples)
-    assert (choice.encoder, choice.source_of("odd")) == ("core", ("/models/odd", "auto"))
+    said, encoder = choice.source_of("odd")
+    assert (choice.encoder, said.source, said.how_to_read, encoder) == (
+        "core",
+        "/models/odd",
+        {},
+        "auto",
+    )
     assert (config.listen.workers, set(config.tokenizers)) == (2, {"llama3", "gpt-4o"})
     from pywasmtok.server.limits import changed
     from pywasmtok.tenants import TenantLimits

@@ -134,8 +134,11 @@ class Pair:
 
 def smallest(pair: Pair, examples: int, seed: int) -> Difference | None:
     """Hypothesis makes texts and shrinks the first on which the two differ."""
-    import hypothesis
-    from hypothesis import strategies
+    try:
+        import hypothesis
+        from hypothesis import strategies
+    except ImportError as error:
+        raise SuiteError(f"{error}: pip install './conformance/runner[fuzz]'") from None
 
     atoms = strategies.sampled_from([*ATOMS, *pair.tokens()]) | strategies.characters(
         exclude_categories=["Cs"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...loading.choice import ENCODERS
+from ..common import reading_options
 from .parser import Parser, command, group
 
 __all__ = ["KEEP_SECONDS", "add"]
@@ -136,6 +137,7 @@ def _tokenizers(actions: Any) -> None:
     )
     add.add_argument("source", metavar="[NAME=]SOURCE", help="a path, a folder, builtin:demo, ...")
     _owner(add)
+    reading_options(add)
     _action(
         actions,
         "tokenizers list",
