@@ -79,6 +79,8 @@ def sandbox(_: TokenizerFile, __: str) -> ChatLibrary:
 
 
 def transformers(file: TokenizerFile, _: str) -> ChatLibrary:
+    # It renders with it, and imports it with the first template.
+    imported("jinja2")
     package = imported("transformers")
     tokenizer = package.PreTrainedTokenizerFast(tokenizer_file=str(file.path))
     apply = tokenizer.apply_chat_template
