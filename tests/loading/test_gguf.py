@@ -237,6 +237,17 @@ def test_a_space_comes_before_text_at_the_start_and_behind_special_tokens() -> N
     assert none.tokens("a a", add=True) == ["a", "▁", "a"]
 
 
+@pytest.mark.parametrize("stated", [True, False, None])
+def test_a_space_before_texts_is_taken_off_by_bytes_as_well(stated: bool | None) -> None:
+    """As llama.cpp does it, which puts none there in these models."""
+    more = {} if stated is None else {"add_space_prefix": stated}
+    tok = Loaded(byte_level(**more))
+    for text in (" ab", "ab", "  ab", " ", ""):
+        ids = tok.ids(text)
+        assert ids == Loaded(byte_level()).ids(text)
+        assert tok.text(ids) == (text[1:] if stated and text.startswith(" ") else text)
+
+
 def test_the_longest_special_token_wins_wherever_it_stands() -> None:
     data = byte_level(specials=[("<|ab", CONTROL), ("b|>xy", CONTROL)])
     assert Loaded(data).tokens("<|ab|>xy") == ["<", "|", "a", "b|>xy"]

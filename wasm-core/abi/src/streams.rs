@@ -33,8 +33,12 @@ impl Plans {
         let place =
             self.known.iter().position(|known| known.tokenizer == handle && known.config == config);
         match place {
-            Some(0) => {}
-            Some(place) => self.known.swap(0, place),
+            // The one that was not used for longest stands last.
+            Some(place) => {
+                if let Some(found) = self.known.get_mut(..=place) {
+                    found.rotate_right(1);
+                }
+            }
             None => {
                 let plan = Arc::new(StopPlan::new(tokenizer, config)?);
                 let mut kept = Vec::new();

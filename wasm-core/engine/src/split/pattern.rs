@@ -19,7 +19,9 @@ const STEPS_PER_BYTE: u64 = 1024;
 pub struct Regex {
     pattern: String,
     engine: Engine,
-    /// Made when it is asked for first; `None` where the pattern cannot be analysed.
+    /// These are made when they are asked for first: each border of a text may ask.
+    is_nullable: OnceLock<bool>,
+    /// `None` where the pattern cannot be analysed.
     borders: OnceLock<Option<regex::Borders>>,
 }
 
@@ -45,7 +47,8 @@ impl Regex {
     }
 
     fn new(pattern: &str, engine: Engine) -> Self {
-        Self { pattern: pattern.to_owned(), engine, borders: OnceLock::new() }
+        let (is_nullable, borders) = (OnceLock::new(), OnceLock::new());
+        Self { pattern: pattern.to_owned(), engine, is_nullable, borders }
     }
 
     pub fn scanner(&self) -> Option<Scanner> {
@@ -92,7 +95,8 @@ impl FindMatches for Regex {
     }
 
     fn may_find_nothing(&self) -> bool {
-        regex::parse(&self.pattern).map_or(true, |node| node.is_nullable())
+        let parsed = || regex::parse(&self.pattern);
+        *self.is_nullable.get_or_init(|| parsed().map_or(true, |node| node.is_nullable()))
     }
 
     fn meeting(&self, left: char, right: char) -> Option<Meeting> {

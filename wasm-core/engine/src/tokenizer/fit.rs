@@ -21,6 +21,9 @@ const LARGEST: usize = 1 << 14;
 const WORD: usize = 64;
 /// How many characters are tried. No token of note is longer.
 const TRIES: usize = 256;
+/// And how many bytes are encoded for this, about; `FEWEST` places are tried in any case.
+const TRIED_BYTES: usize = 4 << 20;
+const FEWEST: usize = 16;
 /// Where a text gets a prefix, a kept end can only begin behind a space: so many bytes behind the
 /// last cut that fits are looked at, more of them if none was found.
 const BEHIND: [usize; 2] = [32, 4 * TRIES];
@@ -187,6 +190,11 @@ impl Tokenizer {
     }
 }
 
+/// How many places that fit are tried, where each takes an encoding of so many bytes.
+fn tries(bytes: usize) -> usize {
+    (TRIED_BYTES / bytes.max(1)).clamp(FEWEST, TRIES)
+}
+
 /// Bytes that more ids than these are likely to come from.
 fn block_for(ids: usize) -> usize {
     ids.saturating_mul(4).clamp(SMALLEST, usize::MAX)
@@ -281,6 +289,7 @@ impl Walk<'_> {
         let mut fallback = None;
         let part = self.text.get(range.start..high).unwrap_or_default();
         let places = part.char_indices().rev().map(|(at, _)| range.start + at);
+        let mut left = tries(high - range.start);
         for place in places.take(TRIES) {
             // Something is better than nothing.
             if place == 0 && fallback.is_some() {
@@ -291,6 +300,10 @@ impl Walk<'_> {
                 return Ok((place, ids, Outcome::Exact));
             }
             fallback.get_or_insert((place, ids, Outcome::Inexact));
+            left -= 1;
+            if left == 0 {
+                break;
+            }
         }
         Ok(fallback.unwrap_or((range.start, Vec::new(), Outcome::Exact)))
     }
@@ -331,12 +344,16 @@ impl Walk<'_> {
         }
         let mut behind = at;
         let mut found = (text.len(), Vec::new(), Outcome::Exact);
+        let mut searched = None;
         for reach in BEHIND {
             // These blocks are encoded together with what is before them.
             while behind < text.len() && behind - at < reach {
                 let Some((_, ids)) = blocks.pop() else { break };
                 self.left += ids.len();
                 behind = blocks.last().map_or(text.len(), |(start, _)| *start);
+            }
+            if searched.replace(behind) == Some(behind) {
+                break;
             }
             let whole = self.ids(before..behind, continues || before > 0)?;
             let fits = |walk: &mut Self, place: usize| -> Result<Option<Vec<u32>>> {
@@ -393,6 +410,7 @@ impl Walk<'_> {
         // What comes behind the range was encoded as going on from something.
         let nothing = (range.end == self.text.len()).then_some(range.end);
         let places = part.char_indices().map(|(at, _)| low + at).skip(1).chain(nothing);
+        let mut left = tries(range.end - low);
         for place in places.take(TRIES) {
             if place == self.text.len() && fallback.is_some() {
                 break;
@@ -402,6 +420,10 @@ impl Walk<'_> {
                 return Ok((place, ids, Outcome::Exact));
             }
             fallback.get_or_insert((place, ids, Outcome::Inexact));
+            left -= 1;
+            if left == 0 {
+                break;
+            }
         }
         Ok(fallback.unwrap_or((self.text.len(), Vec::new(), Outcome::Inexact)))
     }

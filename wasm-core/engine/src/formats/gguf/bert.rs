@@ -44,7 +44,8 @@ pub fn read(mut file: File) -> Result<Definition> {
     } else {
         let strip_accents = stated.unwrap_or(lowercase);
         let normalizer = Normalizer::Llama(LlamaNormalizer::Bert { strip_accents, lowercase });
-        let decoder = pieces::decoder(&file.tokens, Spelling::Escaped, false, true);
+        let strips = file.flag("add_space_prefix", false)?;
+        let decoder = pieces::decoder(&file.tokens, Spelling::Escaped, strips, true);
         let model = LlamaModel::WordPiece { vocab: file.tokens.vocab, unk };
         Definition {
             normalizer: vec![normalizer],

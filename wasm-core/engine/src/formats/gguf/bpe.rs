@@ -57,7 +57,8 @@ pub fn read(mut file: File) -> Result<Definition> {
             // Without the alphabet and without `▁`, llama.cpp still reads tokens in the alphabet.
             let escaped = !byte_level && pre.escape_spaces();
             let spelling = if escaped { Spelling::Escaped } else { Spelling::ByteLevel };
-            pieces::decoder(&file.tokens, spelling, false, pre.clean_spaces())
+            let strips = file.flag("add_space_prefix", false)?;
+            pieces::decoder(&file.tokens, spelling, strips, pre.clean_spaces())
         }
     };
     let hf = file.hf;

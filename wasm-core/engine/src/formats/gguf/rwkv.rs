@@ -24,7 +24,8 @@ pub fn read(mut file: File) -> Result<Definition> {
         return Err(Error::invalid(format!("no token stands for the byte {byte:#04x} alone"))
             .at_path("tokenizer.ggml.tokens"));
     }
-    let decoder = pieces::decoder(&file.tokens, Spelling::Backslashes, false, false);
+    let strips = file.flag("add_space_prefix", false)?;
+    let decoder = pieces::decoder(&file.tokens, Spelling::Backslashes, strips, false);
     let shared = file.shared(&parts)?;
     let model = LlamaModel::Longest { vocab: file.tokens.vocab, bytes };
     let definition =
