@@ -9,7 +9,7 @@ from ..chat.face import as_conversations
 from ..errors import InvalidArgument
 from ..tokenizer.arguments import as_pair, check_unknown, items_of
 from ..tokenizer.encoding import Encoding, EncodingBatch
-from ..tokenizer.ids import as_list
+from .call import numbers_of
 from .calls import TokenizerCalls
 from .chats import asked_chat, asked_of_encode_chat
 from .streaming.events import How, stop_fields, stream_step
@@ -173,8 +173,7 @@ class AsyncTokenizer:
         unknown_id: str | None = None,
     ) -> AsyncStream:
         """Each step is a request: see `streams` for many steps."""
-        how = _how(prompt_ids, skip_special_tokens, byte_runs, unknown_id)
-        return AsyncStream(self, how)
+        return AsyncStream(self, How.of(prompt_ids, skip_special_tokens, byte_runs, unknown_id))
 
     def stop_decoder(
         self,
@@ -187,11 +186,9 @@ class AsyncTokenizer:
         unknown_id: str | None = None,
     ) -> AsyncStream:
         """A stream that ends at a stop: `.matched` says which."""
-        eos = None if eos_token_ids is None else tuple(eos_token_ids)
-        stops = stop_fields(config, eos)
-        return AsyncStream(
-            self, _how(prompt_ids, skip_special_tokens, byte_runs, unknown_id, stops)
-        )
+        stops = stop_fields(config, eos_token_ids)
+        how = How.of(prompt_ids, skip_special_tokens, byte_runs, unknown_id, stops)
+        return AsyncStream(self, how)
 
     def streams(self) -> Streams:
         """A WebSocket for many streams: `async with tok.streams() as streams: ...`
@@ -224,7 +221,7 @@ class AsyncStream:
 
     async def step_batch(self, token_ids: Ids | tuple[int, ...]) -> str:
         """The text that is certain now and was not before."""
-        return await self._advance(as_list(token_ids), False)
+        return await self._advance(numbers_of(token_ids), False)
 
     async def flush(self) -> str:
         """The input has ended: what was held back."""
@@ -250,17 +247,3 @@ class AsyncStream:
         step = await self._tokenizer._send(stream_step(name, self._how, ids, self._state, finish))
         self._state, self.matched = step.state, step.stopped
         return step.text
-
-
-def _how(
-    prompt_ids: Ids,
-    skip_special_tokens: bool,
-    byte_runs: str,
-    unknown_id: str | None,
-    stops: dict[str, Any] | None = None,
-) -> How:
-    if unknown_id is not None:
-        check_unknown(unknown_id)
-    if byte_runs not in ("exact", "eager"):
-        raise InvalidArgument(f"byte_runs={byte_runs!r} is none of exact, eager")
-    return How(tuple(as_list(prompt_ids)), skip_special_tokens, byte_runs, unknown_id, stops)

@@ -5,12 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from ..errors import InvalidArgument, InvalidText
+from ..tokenizer.ids import as_bytes
 from .errors import BadAnswer
 
-__all__ = ["BINARY", "JSON", "Answer", "Call", "document", "field_of", "get", "post", "put"]
+if TYPE_CHECKING:
+    from ..tokenizer.ids import Ids
+
+__all__ = [
+    "BINARY",
+    "JSON",
+    "Answer",
+    "Call",
+    "document",
+    "field_of",
+    "get",
+    "numbers_of",
+    "post",
+    "put",
+]
 
 T = TypeVar("T")
 
@@ -73,13 +88,18 @@ def document(body: Mapping[str, Any]) -> bytes:
     """What is None is left out: the server has the same defaults."""
     said = {name: value for name, value in body.items() if value is not None}
     try:
-        return json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+        return json.dumps(said, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError as error:
         raise InvalidText(
             f"the request holds a lone surrogate, {error.object[error.start]!a}"
         ) from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgument(f"this cannot be sent as JSON: {error}") from None
+
+
+def numbers_of(ids: Ids) -> list[int]:
+    """Ids for JSON. The typed error for a wrong one is raised here, before anything is sent."""
+    return memoryview(as_bytes(ids)).cast("I").tolist()
 
 
 def field_of(found: Mapping[str, Any], name: str, kind: type[T]) -> T:

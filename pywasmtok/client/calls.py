@@ -15,7 +15,7 @@ from ..tokenizer.fitting import Truncated, check_limit, check_side
 from ..tokenizer.ids import as_bytes
 from .address import check_name, path_of
 from .answers import ServedChat
-from .call import BINARY, Answer, Call, field_of, post
+from .call import BINARY, Answer, Call, field_of, numbers_of, post
 from .errors import BadAnswer
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class TokenizerCalls:
         _check_scalar_values(texts)
         body = {
             "texts": list(texts),
-            "add_special_tokens": add_special_tokens,
+            "add_special_tokens": bool(add_special_tokens),
             "special": _policy(special),
         }
         source = RemoteText(self, special, fetch)
@@ -157,7 +157,7 @@ class TokenizerCalls:
         _check_scalar_values([text for text, _ in parts])
         body: dict[str, Any] = {
             "segments": [{"text": text, "trusted": trusted} for text, trusted in parts],
-            "add_special_tokens": add_special_tokens,
+            "add_special_tokens": bool(add_special_tokens),
         }
         if control != "special":
             body["control"] = _names("control", control)
@@ -178,7 +178,7 @@ class TokenizerCalls:
         _check_scalar_values(texts)
         body = {
             "texts": list(texts),
-            "add_special_tokens": add_special_tokens,
+            "add_special_tokens": bool(add_special_tokens),
             "special": _policy(special),
         }
 
@@ -237,9 +237,8 @@ class TokenizerCalls:
         self, lists: Sequence[Ids], skip_special_tokens: bool, unknown_id: str | None
     ) -> Call[list[str]]:
         body = {
-            # Through bytes: what is wrong with an id is said here.
-            "batch": [memoryview(as_bytes(ids)).cast("I").tolist() for ids in lists],
-            "skip_special_tokens": skip_special_tokens,
+            "batch": [numbers_of(ids) for ids in lists],
+            "skip_special_tokens": bool(skip_special_tokens),
             "unknown_id": unknown_id,
         }
 

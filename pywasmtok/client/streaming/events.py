@@ -4,14 +4,19 @@ with. So a lost connection is a step that is asked for again, by whatever worker
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from ...errors import InvalidArgument
+from ...tokenizer.arguments import check_unknown
 from ...tokenizer.streaming.stop import Matched, StopSequenceConfig
 from ..address import check_name, path_of
-from ..call import Answer, Call, field_of, post
+from ..call import Answer, Call, field_of, numbers_of, post
 from ..errors import BadAnswer, error_of
+
+if TYPE_CHECKING:
+    from ...tokenizer.ids import Ids
 
 __all__ = ["How", "Step", "matched", "open_fields", "sse", "stop_fields", "stream_step"]
 
@@ -27,6 +32,23 @@ class How:
     byte_runs: str = "exact"
     unknown_id: str | None = None
     stops: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        prompt_ids: Ids,
+        skip_special_tokens: bool,
+        byte_runs: str,
+        unknown_id: str | None,
+        stops: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Checks what a caller gives. The server would refuse it without the name of the stream."""
+        if unknown_id is not None:
+            check_unknown(unknown_id)
+        if byte_runs not in ("exact", "eager"):
+            raise InvalidArgument(f"byte_runs={byte_runs!r} is none of exact, eager")
+        ids = tuple(numbers_of(prompt_ids))
+        return cls(ids, bool(skip_special_tokens), byte_runs, unknown_id, stops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +70,20 @@ def open_fields(how: How) -> dict[str, Any]:
     }
 
 
-def stop_fields(config: StopSequenceConfig, eos_token_ids: Sequence[int] | None) -> dict[str, Any]:
+def stop_fields(config: object, eos_token_ids: Iterable[int] | None) -> dict[str, Any]:
     """A configuration as the API spells it. None: the tokenizer's own ends."""
+    if not isinstance(config, StopSequenceConfig):
+        raise InvalidArgument(f"a StopSequenceConfig is needed, not {type(config).__name__}")
     fields: dict[str, Any] = {
         "tokens": config.stop_tokens,
         "sequences": config.stop_sequences,
         "visible_tokens": config.visible_stop_tokens,
         "visible_sequences": config.visible_stop_sequences,
-        "min_tokens": config.min_tokens,
-        "ignore_eos": config.ignore_eos,
+        "min_tokens": int(config.min_tokens),
+        "ignore_eos": bool(config.ignore_eos),
     }
     if eos_token_ids is not None:
-        fields["eos_token_ids"] = list(eos_token_ids)
+        fields["eos_token_ids"] = numbers_of(eos_token_ids)  # type: ignore[arg-type]
     return fields
 
 

@@ -7,10 +7,9 @@ import json
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ...errors import BackendUnavailable, InvalidArgument, TokenizerError
-from ...tokenizer.ids import as_list
+from ...errors import BackendUnavailable, InputTooLarge, InvalidArgument, TokenizerError
 from ..address import check_name, path_of
-from ..call import document, field_of
+from ..call import document, field_of, numbers_of
 from ..errors import BadAnswer, ConnectionFailed, error_of
 from .events import How, matched, open_fields, stop_fields
 
@@ -23,6 +22,11 @@ __all__ = ["SocketStream", "Streams"]
 
 # What a server may send in one message; texts of steps are far below.
 _MOST_BYTES: Final = 16 << 20
+
+# `streams.message-bytes` of a server, by default. It ends a connection with a larger message, and
+# all streams of it.
+_MOST_SENT: Final = 1 << 20
+_IDS_AT_ONCE: Final = 4096
 
 
 class Streams:
@@ -52,18 +56,16 @@ class Streams:
         unknown_id: str | None = None,
     ) -> SocketStream:
         """A new stream. With `stops` it ends at one, and `.matched` says which."""
-        eos = None if eos_token_ids is None else tuple(eos_token_ids)
-        how = How(
-            tuple(as_list(prompt_ids)),
-            skip_special_tokens,
-            byte_runs,
-            unknown_id,
-            None if stops is None else stop_fields(stops, eos),
-        )
+        fields = None if stops is None else stop_fields(stops, eos_token_ids)
+        how = How.of(prompt_ids, skip_special_tokens, byte_runs, unknown_id, fields)
         name = str(self._next)
         self._next += 1
         stream = self._streams[name] = SocketStream(self, name)
-        await self.send({"stream": name, "open": True, **open_fields(how)})
+        try:
+            await self.send({"stream": name, "open": True, **open_fields(how)})
+        except BaseException:
+            self._streams.pop(name, None)
+            raise
         return stream
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -73,8 +75,16 @@ class Streams:
             raise InvalidArgument("not connected", hint="async with tok.streams() as streams: ...")
         import websockets
 
+        text = document(message).decode()
+        if len(text) > _MOST_SENT:
+            raise InputTooLarge.of(
+                "one message would be too large for the server",
+                _MOST_SENT,
+                len(text),
+                hint="Streams over requests take longer prompts",
+            )
         try:
-            await self._socket.send(document(message).decode())
+            await self._socket.send(text)
         except websockets.ConnectionClosed as error:
             raise ConnectionFailed(_said(error)) from error
 
@@ -180,8 +190,12 @@ class SocketStream:
         self._over = False
 
     async def send(self, ids: Ids) -> None:
-        if not self._over:
-            await self._streams.send({"stream": self.name, "ids": as_list(ids)})
+        numbers = numbers_of(ids)
+        for start in range(0, len(numbers) or 1, _IDS_AT_ONCE):
+            if self._over:
+                return
+            part = numbers[start : start + _IDS_AT_ONCE]
+            await self._streams.send({"stream": self.name, "ids": part})
 
     async def finish(self) -> None:
         if not self._over:

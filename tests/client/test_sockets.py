@@ -1,0 +1,112 @@
+"""Streams over a WebSocket: what is wrong with one of them stays with it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from client.live import local_tokenizer
+from pywasmtok import (
+    InputTooLarge,
+    InvalidArgument,
+    InvalidToken,
+    StopSequenceConfig,
+    TokenizerError,
+)
+from pywasmtok.client import AsyncClient, Client
+
+pytest.importorskip("websockets", reason="the extra `server` is not installed")
+
+STOPS = StopSequenceConfig()
+
+
+async def read(stream: Any) -> str:
+    return "".join([text async for text in stream])
+
+
+WRONG: list[tuple[dict[str, Any], type[TokenizerError]]] = [
+    ({"byte_runs": "zz"}, InvalidArgument),
+    ({"unknown_id": "bad"}, InvalidArgument),
+    ({"prompt_ids": ["a"]}, InvalidArgument),
+    ({"prompt_ids": [-1]}, InvalidToken),
+    ({"prompt_ids": [4_000_000_000] * 100_000}, InputTooLarge),
+    ({"stops": 7}, InvalidArgument),
+    ({"stops": STOPS, "eos_token_ids": ["a"]}, InvalidArgument),
+    ({"stops": STOPS, "eos_token_ids": 5}, InvalidArgument),
+]
+
+
+def test_a_stream_that_is_refused_leaves_the_others(url: str) -> None:
+    async def main() -> None:
+        ids = local_tokenizer().encode("Hello").ids
+        async with AsyncClient(url) as client, client.tokenizer("demo").streams() as streams:
+            good = await streams.open()
+            for how, error in WRONG:
+                with pytest.raises(error):
+                    await streams.open(**how)
+            for wrong in (["a"], [1.5], 7, b"1"):
+                with pytest.raises(InvalidArgument):
+                    await good.send(wrong)  # type: ignore[arg-type]
+            await good.send(ids)
+            await good.finish()
+            assert await read(good) == "Hello"
+
+    asyncio.run(main())
+
+
+def test_flags_are_as_true_as_they_are_here(url: str) -> None:
+    yes: Any = "yes"
+    here = local_tokenizer()
+    ids = here.encode("Hello").ids
+    stops = StopSequenceConfig(ignore_eos=yes, min_tokens=True)
+
+    async def main() -> None:
+        async with AsyncClient(url) as client, client.tokenizer("demo").streams() as streams:
+            stream = await streams.open(ids, yes, stops=stops)
+            await stream.send(ids)
+            await stream.finish()
+            assert await read(stream) == "Hello"
+            step = client.tokenizer("demo").stop_decoder(stops, (), yes)
+            assert await step.step_batch(ids) == "Hello"
+
+    asyncio.run(main())
+    with Client(url) as client:
+        there = client.tokenizer("demo")
+        assert there.encode_batch(["Hello"], yes).ids == [ids]
+        assert there.encode_segments([("Hello", True)], yes).ids == ids
+        assert there.count_batch(["Hello"], yes) == [len(ids)]
+        assert there.decode_batch([ids], yes) == ["Hello"]
+
+
+def test_ids_of_requests_are_checked_before_they_are_sent() -> None:
+    async def main() -> None:
+        async with AsyncClient("http://127.0.0.1:9", key="") as client:
+            tok = client.tokenizer("demo")
+            for wrong in (["a"], [1.5]):
+                with pytest.raises(InvalidArgument):
+                    await tok.decode_stream().step_batch(wrong)  # type: ignore[arg-type]
+                with pytest.raises(InvalidArgument):
+                    tok.stop_decoder(STOPS, eos_token_ids=wrong)  # type: ignore[arg-type]
+            with pytest.raises(InvalidArgument):
+                tok.stop_decoder(None)  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_many_ids_at_once(url: str) -> None:
+    """More than a message of the server may have."""
+
+    async def main() -> None:
+        here = local_tokenizer()
+        ids = here.encode("Hello world. " * 1000).ids
+        many = ids * (300_000 // len(ids))
+        async with AsyncClient(url) as client, client.tokenizer("demo").streams() as streams:
+            stream = await streams.open()
+            await stream.send(many)
+            await stream.send([])
+            await stream.finish()
+            assert await read(stream) == here.decode(many)
+
+    asyncio.run(main())
