@@ -15,7 +15,7 @@ from pywasmtok import (
     StopSequenceConfig,
     TokenizerError,
 )
-from pywasmtok.client import AsyncClient, Client
+from pywasmtok.client import AsyncClient, Client, ConnectionFailed
 
 pytest.importorskip("websockets", reason="the extra `server` is not installed")
 
@@ -108,5 +108,44 @@ def test_many_ids_at_once(url: str) -> None:
             await stream.send([])
             await stream.finish()
             assert await read(stream) == here.decode(many)
+
+    asyncio.run(main())
+
+
+def test_a_stream_that_is_over_is_over_each_time(url: str) -> None:
+    async def main() -> None:
+        ids = local_tokenizer().encode("Hello").ids
+        async with AsyncClient(url) as client, client.tokenizer("demo").streams() as streams:
+            ended, failed, lost = [await streams.open(unknown_id="error") for _ in range(3)]
+            await ended.send(ids)
+            await ended.finish()
+            # More than one reader, of which one finds the end.
+            assert sorted(await asyncio.gather(read(ended), read(ended))) == ["", "Hello"]
+            assert await read(ended) == ""
+            await failed.send([4_000_000_000])
+            for _ in range(2):
+                with pytest.raises(InvalidToken):
+                    await read(failed)
+        for _ in range(2):
+            with pytest.raises(ConnectionFailed):
+                await read(lost)
+
+    async def bounded() -> None:
+        # A stream that never ends is what this looks for.
+        await asyncio.wait_for(main(), 60)
+
+    asyncio.run(bounded())
+
+
+def test_streams_have_one_connection(url: str) -> None:
+    async def main() -> None:
+        async with AsyncClient(url) as client:
+            streams = client.tokenizer("demo").streams()
+            async with streams:
+                with pytest.raises(InvalidArgument, match="had their connection"):
+                    await streams.__aenter__()
+            with pytest.raises(InvalidArgument, match="had their connection"):
+                async with streams:
+                    pass
 
     asyncio.run(main())

@@ -136,6 +136,10 @@ class Streams:
             stream.fail(error)
 
     async def __aenter__(self) -> Self:
+        if self._socket is not None:
+            raise InvalidArgument(
+                "these streams had their connection", hint="tok.streams() makes another one"
+            )
         try:
             from websockets.asyncio.client import connect
             from websockets.exceptions import InvalidHandshake, InvalidStatus
@@ -215,11 +219,14 @@ class SocketStream:
     async def __aiter__(self) -> AsyncIterator[str]:
         while True:
             event = await self._events.get()
+            if isinstance(event, str):
+                yield event
+                continue
+            # The end stays in the queue: each later iteration ends at once, with the same error.
+            self._events.put_nowait(event)
             if event is None:
                 return
-            if isinstance(event, TokenizerError):
-                raise event
-            yield event
+            raise event
 
 
 def _said(error: Exception) -> str:
