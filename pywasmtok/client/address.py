@@ -57,8 +57,13 @@ class Address(NamedTuple):
                 f"a server is an URL such as http://127.0.0.1:8080, not {url!r:.80}"
             )
         try:
+            # A lone surrogate is a ValueError, too.
+            str(url).encode()
             parts = urlsplit(str(url))
             host, _ = parts.hostname, parts.port
+            if host and host.isascii():
+                # As a look-up of its address does: empty and long labels are a ValueError.
+                host.encode("idna")
         except ValueError as error:
             raise InvalidArgument(f"this is no URL: {error}") from None
         if "@" in parts.netloc:
@@ -104,6 +109,11 @@ def check_name(name: object) -> str:
 def path_of(*parts: str) -> str:
     """A path of the API. A name keeps its slashes, and cannot lead out of its place."""
     for part in parts:
-        if any(step in ("", ".", "..") for step in part.split("/")):
+        # A lone surrogate is not printable.
+        if (
+            not isinstance(part, str)
+            or not part.isprintable()
+            or any(step in ("", ".", "..") for step in part.split("/"))
+        ):
             raise InvalidArgument(f"{part!r:.140} is no name")
     return "/" + "/".join(quote(part, safe="/:") for part in parts)

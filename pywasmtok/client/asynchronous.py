@@ -111,7 +111,7 @@ class AsyncClient:
     async def put_tenant(
         self, name: str, limits: Mapping[str, Any] | None = None, *, disabled: bool | None = None
     ) -> Tenant:
-        return await self.send(records.add_tenant(name, limits or {}, disabled))
+        return await self.send(records.add_tenant(name, limits, disabled))
 
     async def remove_tenant(self, name: str) -> None:
         await self.send(records.remove_tenant(name))

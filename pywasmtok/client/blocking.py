@@ -63,8 +63,8 @@ class Client:
             verify,
             transport,
         )
-        self._http: httpx.Client | None = httpx.Client(**self.settings.for_client())
-        self._process = os.getpid()
+        self._http: tuple[int, httpx.Client] | None = self._connected()
+        """With the process that made it. One attribute: threads read both or neither."""
 
     @property
     def url(self) -> str:
@@ -129,7 +129,7 @@ class Client:
         self, name: str, limits: Mapping[str, Any] | None = None, *, disabled: bool | None = None
     ) -> Tenant:
         """Makes a tenant, or changes one: what is not said stays as it is."""
-        return self.send(records.add_tenant(name, limits or {}, disabled))
+        return self.send(records.add_tenant(name, limits, disabled))
 
     def remove_tenant(self, name: str) -> None:
         self.send(records.remove_tenant(name))
@@ -174,20 +174,22 @@ class Client:
         return answer_of(response, b"".join(parts))
 
     def _connections(self) -> httpx.Client:
-        client = self._http
-        if client is None:
+        found = self._http
+        if found is None:
             raise TokenizerClosed("this client is closed", source=self.url)
-        if os.getpid() != self._process:
+        if os.getpid() != found[0]:
             # Those of the parent: two processes would read each other's answers.
-            client = self._http = httpx.Client(**self.settings.for_client())
-            self._process = os.getpid()
-        return client
+            found = self._http = self._connected()
+        return found[1]
+
+    def _connected(self) -> tuple[int, httpx.Client]:
+        return os.getpid(), httpx.Client(**self.settings.for_client())
 
     def close(self) -> None:
         """Closing twice is fine."""
-        client, self._http = self._http, None
-        if client is not None and os.getpid() == self._process:
-            client.close()
+        found, self._http = self._http, None
+        if found is not None and os.getpid() == found[0]:
+            found[1].close()
 
     @property
     def closed(self) -> bool:

@@ -107,7 +107,10 @@ def field_of(found: Mapping[str, Any], name: str, kind: type[T]) -> T:
     value = found.get(name)
     # JSON has one kind of numbers: 3.0 may come as 3.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return kind(value)  # type: ignore[call-arg]
+        try:
+            return kind(value)  # type: ignore[call-arg]
+        except OverflowError:
+            raise BadAnswer(f"the answer has a {name!r} that is too large") from None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise BadAnswer(f"the answer has no {name!r} that is {kind.__name__}")
     return value

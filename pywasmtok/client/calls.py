@@ -369,7 +369,7 @@ def _numbers(found: Mapping[str, Any], name: str) -> list[int]:
 def _spans(found: Mapping[str, Any], name: str) -> list[tuple[int, int]]:
     try:
         return [(int(start), int(end)) for start, end in field_of(found, name, list)]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise BadAnswer(f"the answer has no {name!r} of places") from None
 
 

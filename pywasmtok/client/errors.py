@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final
@@ -95,7 +95,11 @@ def _said(content: bytes) -> dict[str, Any] | None:
 
 
 def _is_number(value: object, kinds: Any) -> bool:
-    return isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+    return (
+        isinstance(value, kinds)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+    )
 
 
 def _foreign(status: int, headers: Mapping[str, str], content: bytes) -> RemoteError:

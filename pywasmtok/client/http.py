@@ -6,7 +6,7 @@ import ssl
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BackendUnavailable, TokenizerError
+from ..errors import BackendUnavailable, InvalidArgument, TokenizerError
 from .address import Address, Key
 from .call import Answer, Call
 from .errors import BadAnswer, ConnectionFailed, RemoteTimeout
@@ -33,7 +33,7 @@ _HEADERS = {"accept-encoding": "identity", "user-agent": "pywasmtok-client"}
 class Settings:
     address: Address
     key: Key
-    timeout: float | httpx.Timeout
+    timeout: float | httpx.Timeout | None
     deadline: float
     retries: Retries
     limits: httpx.Limits | None
@@ -42,6 +42,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_seconds("deadline", self.deadline)
+        if not (self.timeout is None or isinstance(self.timeout, httpx.Timeout)):
+            check_seconds("timeout", self.timeout)
+        for name, kinds in (("retries", Retries), ("verify", ssl.SSLContext | bool)):
+            value = getattr(self, name)
+            if not isinstance(value, kinds):
+                raise InvalidArgument(f"{name}= cannot be {value!r:.80}")
 
     def for_client(self) -> dict[str, Any]:
         """Arguments of httpx's own clients. Redirections are not followed: a key is for the server
@@ -72,7 +78,7 @@ class Settings:
         }
 
 
-def within(timeout: float | httpx.Timeout, remaining: float) -> httpx.Timeout:
+def within(timeout: float | httpx.Timeout | None, remaining: float) -> httpx.Timeout:
     """Each step of an attempt has its own timeout, and none has more than is left."""
     steps = httpx.Timeout(timeout).as_dict()
     return httpx.Timeout(

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import InvalidArgument
 from ..loading.sources.paths import as_path, read
 from ..loading.sources.source import Request, SourceLike
+from ..tokenizer.arguments import what_is_wrong_with
 from .address import check_name, path_of
 from .answers import NewKey, ServedTokenizer, Tenant, Usage, nothing, objects
 from .call import BINARY, Answer, Call, document, get, put
@@ -58,13 +59,17 @@ def upload(
         query["special_tokens"] = json.dumps(dict(special_tokens))
     if gguf_compat != "llama.cpp":
         query["gguf_compat"] = gguf_compat
+    said = {key: value for key, value in query.items() if value is not None}
+    wrong = what_is_wrong_with(list(said.values()))
+    if wrong is not None:
+        raise wrong
     return Call(
         "PUT",
         path_of("tokenizers", check_name(name)),
         ServedTokenizer.read,
         _bytes_of(file),
         BINARY,
-        query={key: value for key, value in query.items() if value is not None},
+        query=said,
     )
 
 
@@ -96,8 +101,10 @@ def tenant(name: str) -> Call[Tenant]:
     return get(path_of("tenants", name), Tenant.read)
 
 
-def add_tenant(name: str, limits: Mapping[str, Any], disabled: bool | None) -> Call[Tenant]:
-    body = {"limits": dict(limits), "disabled": disabled}
+def add_tenant(name: str, limits: Mapping[str, Any] | None, disabled: bool | None) -> Call[Tenant]:
+    if not (limits is None or isinstance(limits, Mapping)):
+        raise InvalidArgument(f"limits are a mapping, not {type(limits).__name__}")
+    body = {"limits": dict(limits or {}), "disabled": disabled}
     return put(path_of("tenants", name), body, Tenant.read)
 
 

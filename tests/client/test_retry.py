@@ -6,15 +6,25 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
-from pywasmtok import DeadlineExceeded, InvalidArgument, TokenizerError
-from pywasmtok.client import BadAnswer, Client, ConnectionFailed, RemoteError, RemoteTimeout
+from pywasmtok import DeadlineExceeded, InvalidArgument, InvalidText, TokenizerError
+from pywasmtok.client import (
+    AsyncClient,
+    BadAnswer,
+    Client,
+    ConnectionFailed,
+    RemoteError,
+    RemoteTimeout,
+    blocking,
+)
 from pywasmtok.client.answers import nothing
 from pywasmtok.client.call import Answer, Call
+from pywasmtok.client.calls import TokenizerCalls
 from pywasmtok.client.retry import Attempts, Retries
 from pywasmtok.tenants.errors import Overloaded, TooManyRequests
 
@@ -178,6 +188,85 @@ def test_an_answer_that_is_late_is_not_asked_for_twice() -> None:
     with client(handler) as one, pytest.raises(RemoteTimeout):
         one.tokenizers()
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"timeout": -1}, {"timeout": "1"}, {"timeout": 0}, {"retries": 3}, {"verify": "/ca.pem"}],
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_wrong_arguments_of_a_client(kind: Any, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match=next(iter(wrong))):
+        kind("http://test", key=KEY, **wrong)
+
+
+@pytest.mark.parametrize(
+    "url", [f"http://{'a' * 64}.de", "http://a..b", "http://test/\ud800", "http://\ud800"]
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_urls_that_nothing_can_be_sent_to(kind: Any, url: str) -> None:
+    with pytest.raises(InvalidArgument, match="no URL"):
+        kind(url, key=KEY)
+
+
+def test_wrong_names_limits_and_options_are_typed_errors() -> None:
+    handler, asked = failing()
+    name: Any
+    limits: Any
+    with client(handler) as one:
+        for name in ("a\ud800", "a\n", None, 5):
+            for call in (one.tenant, one.remove_tenant, one.make_key, one.put_tenant):
+                with pytest.raises(InvalidArgument, match="no name"):
+                    call(name)
+            with pytest.raises(InvalidArgument, match="no name"):
+                one.remove_key("acme", name)
+        for limits in ([1], "ab", 0, []):
+            with pytest.raises(InvalidArgument, match="limits"):
+                one.put_tenant("acme", limits)
+        with pytest.raises(InvalidText):
+            one.upload("mine", b"{}", pattern="\ud800")
+        with pytest.raises(InvalidText):
+            one.upload("mine", b"{}", encoding="\ud800")
+    assert asked == []
+
+
+def test_numbers_that_no_float_can_hold() -> None:
+    huge = 10**400
+    refused = refusal(503, "overloaded", retry_after=huge, limit=huge)
+    with pytest.raises(Overloaded) as caught:
+        attempts(repeatable=False)[0].answered(refused)
+    assert not vars(caught.value).keys() & {"limit", "retry_after"}
+    assert attempts()[0].answered(refused) == 0.1
+    places = {"ids": [1], "tokens": ["a"], "offsets": [[float("inf"), 1]]}
+    content = json.dumps(places).encode()
+    handler, _ = failing(
+        httpx.Response(200, json={"tenant": "t", "seconds": huge}),
+        httpx.Response(200, content=content, headers=JSON),
+    )
+    with client(handler) as one:
+        with pytest.raises(BadAnswer, match="seconds"):
+            one.usage()
+        with pytest.raises(BadAnswer, match="places"):
+            one.send(TokenizerCalls("demo").byte_offsets("a", None, True, "all"))
+
+
+def test_threads_of_a_fork_never_have_the_connections_of_the_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first thread asks for the process; the second one connects anew before it is answered."""
+    handler, _ = failing()
+    with client(handler) as one:
+        parent = one._connections()
+        others = [one._connections]
+
+        def getpid() -> int:
+            if others:
+                others.pop()()
+            return -1
+
+        # Of this module alone: servers of other tests may still have threads.
+        monkeypatch.setattr(blocking, "os", SimpleNamespace(getpid=getpid))
+        assert one._connections() is not parent
 
 
 def test_a_certificate_that_is_wrong_stays_wrong() -> None:
