@@ -128,7 +128,8 @@ class AsyncClient:
         import anyio
 
         settings = self.settings
-        attempts = Attempts(call, settings.retries, deadline or settings.deadline)
+        seconds = settings.deadline if deadline is None else deadline
+        attempts = Attempts(call, settings.retries, seconds)
         while True:
             try:
                 answer = await self._once(call, attempts)
@@ -144,19 +145,18 @@ class AsyncClient:
             await anyio.sleep(wait)
 
     async def _once(self, call: Call[Any], attempts: Attempts) -> Answer:
+        import anyio
+
         client = self._http
         if client is None:
             raise TokenizerClosed("this client is closed", source=self.url)
-        request = client.build_request(**self.settings.request(call, attempts.remaining()))
-        response = await client.send(request, stream=True)
-        try:
-            parts = []
-            async for part in response.aiter_bytes():
-                attempts.remaining()
-                parts.append(part)
-        finally:
-            await response.aclose()
-        return answer_of(response, b"".join(parts))
+        remaining = attempts.remaining()
+        request = client.build_request(**self.settings.request(call, remaining))
+        # The timeout of a read begins anew with each byte.
+        with anyio.move_on_after(remaining):
+            response = await client.send(request)
+            return answer_of(response, response.content)
+        attempts.time_is_up()
 
     async def aclose(self) -> None:
         """Closing twice is fine."""

@@ -12,6 +12,7 @@ from ..tokenizer.encoding import Encoding, EncodingBatch
 from .call import numbers_of
 from .calls import TokenizerCalls
 from .chats import asked_chat, asked_of_encode_chat
+from .retry import check_seconds
 from .streaming.events import How, stop_fields, stream_step
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ class AsyncTokenizer:
 
     def limited(self, *, deadline: float) -> AsyncTokenizer:
         """With another deadline on each call, its attempts and waits included."""
-        both = [one for one in (deadline, self._deadline) if one is not None]
-        return AsyncTokenizer(self._client, self.name, min(both))
+        least = check_seconds("deadline", deadline)
+        if self._deadline is not None:
+            least = min(least, self._deadline)
+        return AsyncTokenizer(self._client, self.name, least)
 
     async def encode(
         self,
@@ -196,7 +199,7 @@ class AsyncTokenizer:
         Needs the package `websockets`, and asyncio."""
         from .streaming.sockets import Streams
 
-        return Streams(self._client.settings, self.name)
+        return Streams(self._client.settings, self.name, self._deadline)
 
     async def _send(self, call: Call[T]) -> T:
         return await self._client.send(call, self._deadline)

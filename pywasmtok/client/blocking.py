@@ -32,7 +32,7 @@ class Client:
 
     key        an API key. None: that of PYWASMTOK_API_KEY; "": none
     timeout    seconds, or an httpx.Timeout, of each step of an attempt: connecting, each read
-    deadline   seconds of a call with all its attempts and waits
+    deadline   seconds of a call with all its attempts and waits; docs/client.md has the exception
     retries    what is asked again, and how often
     limits     of the pool of connections, an httpx.Limits
     verify     True, or an ssl.SSLContext that says whom to trust
@@ -144,7 +144,8 @@ class Client:
     def send(self, call: Call[T], deadline: float | None = None) -> T:
         """A call with all its attempts."""
         settings = self.settings
-        attempts = Attempts(call, settings.retries, deadline or settings.deadline)
+        seconds = settings.deadline if deadline is None else deadline
+        attempts = Attempts(call, settings.retries, seconds)
         while True:
             try:
                 answer = self._once(call, attempts)

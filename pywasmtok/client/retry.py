@@ -61,7 +61,7 @@ class Attempts:
     ) -> None:
         self._call = call
         self._retries = retries
-        self._deadline = deadline
+        self._deadline = check_seconds("deadline", deadline)
         self._now = now
         self._chance = chance
         self._end = now() + deadline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from pywasmtok.client import (
     RemoteError,
     RemoteTimeout,
     blocking,
+    records,
 )
 from pywasmtok.client.answers import nothing
 from pywasmtok.client.call import Answer, Call
@@ -188,6 +190,47 @@ def test_an_answer_that_is_late_is_not_asked_for_twice() -> None:
     with client(handler) as one, pytest.raises(RemoteTimeout):
         one.tokenizers()
     assert len(asked) == 1
+
+
+def test_a_deadline_is_above_0() -> None:
+    handler, asked = failing()
+    wrong: list[Any] = [0, -1, float("nan"), "1", True]
+
+    async def awaited() -> None:
+        async with AsyncClient("http://test", key=KEY) as one:
+            for deadline in wrong:
+                with pytest.raises(InvalidArgument, match="deadline"):
+                    await one.send(records.usage(), deadline)
+                with pytest.raises(InvalidArgument, match="deadline"):
+                    one.tokenizer("demo").limited(deadline=deadline)
+            with pytest.raises(InvalidArgument, match="deadline"):
+                one.tokenizer("demo").limited(deadline=None)  # type: ignore[arg-type]
+
+    with client(handler) as one:
+        for deadline in wrong:
+            with pytest.raises(InvalidArgument, match="deadline"):
+                one.send(records.usage(), deadline)
+            with pytest.raises(InvalidArgument, match="deadline"):
+                one.tokenizer("demo").limited(deadline=deadline)
+    asyncio.run(awaited())
+    assert asked == []
+
+
+def test_a_deadline_ends_an_attempt_that_goes_on() -> None:
+    """As the head of an answer that comes byte by byte does: no read is late."""
+
+    class Endless(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async def main() -> None:
+        async with AsyncClient("http://test", key=KEY, transport=Endless()) as one:
+            with pytest.raises(RemoteTimeout) as late:
+                await asyncio.wait_for(one.send(records.usage(), 0.01), 60)
+            assert late.value.limit == 0.01
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
+from server.certificates import make_certificate
 
 from client.live import local_tokenizer
 from pywasmtok import (
@@ -15,7 +19,7 @@ from pywasmtok import (
     StopSequenceConfig,
     TokenizerError,
 )
-from pywasmtok.client import AsyncClient, Client, ConnectionFailed
+from pywasmtok.client import AsyncClient, Client, ConnectionFailed, RemoteError, RemoteTimeout
 
 pytest.importorskip("websockets", reason="the extra `server` is not installed")
 
@@ -147,5 +151,59 @@ def test_streams_have_one_connection(url: str) -> None:
             with pytest.raises(InvalidArgument, match="had their connection"):
                 async with streams:
                     pass
+
+    asyncio.run(main())
+
+
+def test_a_handshake_has_the_deadline_of_a_call() -> None:
+    async def main() -> None:
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with AsyncClient(url, key="", deadline=3600) as client:
+                tok = client.tokenizer("demo").limited(deadline=0.01)
+                with pytest.raises(RemoteTimeout) as late:
+                    await asyncio.wait_for(tok.streams().__aenter__(), 60)
+                assert late.value.limit == 0.01
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_a_certificate_is_verified_unless_the_client_says_otherwise(tmp_path: Path) -> None:
+    made, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    make_certificate(made, key)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(made, key)
+
+    async def main() -> None:
+        async def server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(server, "127.0.0.1", 0, ssl=serving) as listening:
+            url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            trusting = ssl.create_default_context(cafile=made)
+            for verify, error, said in (
+                (True, ConnectionFailed, "certificate"),
+                (False, RemoteError, "answered 404"),
+                (trusting, RemoteError, "answered 404"),
+            ):
+                async with AsyncClient(url, key="", verify=verify) as client:
+                    with pytest.raises(error, match=said):
+                        await client.tokenizer("demo").streams().__aenter__()
+
+    asyncio.run(main())
+
+
+def test_a_host_that_cannot_be_looked_up_is_a_typed_error() -> None:
+    async def main() -> None:
+        async with AsyncClient(f"http://{'ü' * 64}.de", key="") as client:
+            with pytest.raises(ConnectionFailed):
+                await client.tokenizer("demo").streams().__aenter__()
 
     asyncio.run(main())

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ...errors import BackendUnavailable, InputTooLarge, InvalidArgument, TokenizerError
 from ..address import check_name, path_of
 from ..call import document, field_of, numbers_of
-from ..errors import BadAnswer, ConnectionFailed, error_of
+from ..errors import BadAnswer, ConnectionFailed, RemoteTimeout, error_of
+from ..http import httpx
 from .events import How, matched, open_fields, stop_fields
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ class Streams:
     their `state`.
     """
 
-    def __init__(self, settings: Settings, name: str) -> None:
+    def __init__(self, settings: Settings, name: str, deadline: float | None = None) -> None:
         self._settings = settings
+        self._deadline = settings.deadline if deadline is None else deadline
         self._url = settings.address.sockets + path_of("tokenizers", check_name(name), "stream")
         self._socket: Any = None
         self._reader: asyncio.Task[None] | None = None
@@ -142,7 +144,7 @@ class Streams:
             )
         try:
             from websockets.asyncio.client import connect
-            from websockets.exceptions import InvalidHandshake, InvalidStatus
+            from websockets.exceptions import InvalidStatus, WebSocketException
         except ImportError as error:
             raise BackendUnavailable(
                 "the package websockets is not installed", hint="Run: pip install websockets"
@@ -155,14 +157,15 @@ class Streams:
 
         settings = self._settings
         more: dict[str, Any] = {}
-        if self._url.startswith("wss:") and settings.verify is not True:
-            more["ssl"] = settings.verify
+        if self._url.startswith("wss:"):
+            # What is trusted over HTTP is trusted here, and no more.
+            more["ssl"] = httpx.create_ssl_context(verify=settings.verify)
         try:
             self._socket = await Direct(
                 self._url,
                 additional_headers=settings.key.headers(),
                 max_size=_MOST_BYTES,
-                open_timeout=settings.deadline,
+                open_timeout=self._deadline,
                 compression=None,
                 **more,
             )
@@ -170,7 +173,11 @@ class Streams:
             answer = error.response
             headers = {name.lower(): value for name, value in answer.headers.raw_items()}
             raise error_of(answer.status_code, headers, bytes(answer.body or b"")) from None
-        except (InvalidHandshake, OSError) as error:
+        except TimeoutError as error:
+            raise RemoteTimeout.of(
+                f"no WebSocket within {self._deadline:g} seconds", self._deadline, self._deadline
+            ) from error
+        except (WebSocketException, OSError, UnicodeError) as error:
             raise ConnectionFailed(f"no WebSocket: {error}") from error
         self._reader = asyncio.create_task(self._read())
         return self
