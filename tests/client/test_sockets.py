@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import ssl
 from pathlib import Path
@@ -207,3 +208,25 @@ def test_a_host_that_cannot_be_looked_up_is_a_typed_error() -> None:
                 await client.tokenizer("demo").streams().__aenter__()
 
     asyncio.run(main())
+
+
+def test_an_error_of_the_server_names_its_stream(url: str) -> None:
+    from websockets.sync.client import connect
+
+    with connect(f"ws{url.removeprefix('http')}/api/v1/tokenizers/demo/stream") as socket:
+
+        def say(message: str | bytes) -> dict[str, Any]:
+            socket.send(message)
+            answer: dict[str, Any] = json.loads(socket.recv())
+            return answer
+
+        say('{"stream": "a", "open": true}')
+        refused = say('{"stream": "a", "ids": ["x"]}')
+        assert (refused["stream"], "ended" in refused) == ("a", False)
+        refused = say('{"stream": "b", "open": true, "byte_runs": "zz"}')
+        assert (refused["stream"], refused["ended"]) == ("b", True)
+        deep = "[" * 50_000
+        for unread in ('{"stream": "a", "ids": [', f'{{"stream": "a", "ids": {deep}', '{"ids": 1}'):
+            assert "stream" not in say(unread)
+        assert "stream" not in say(b'{"stream": "\xff"}')
+        assert say('{"stream": "a", "finish": true}')["ended"] is True

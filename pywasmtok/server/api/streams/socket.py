@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from starlette.websockets import WebSocketDisconnect
 
 from ....errors import InputTooLarge, TokenizerError
@@ -161,16 +162,22 @@ class _Connection:
         await self._farewell(self._ending)
 
     async def _answered(self, data: str | bytes) -> StreamEvent:
+        whole = data.encode() if isinstance(data, str) else data
         try:
-            message = await self._decoded(data.encode() if isinstance(data, str) else data)
+            message = await self._decoded(whole)
         except TokenizerError as error:
-            return StreamEvent(error=failure(error))
+            return self._refused(_name_in(whole), error)
         try:
             return await self._step(message)
         except TokenizerError as error:
-            name = message.stream[:_MOST_NAME]
-            over = None if name in self._streams else True
-            return StreamEvent(stream=name, error=failure(error), ended=over)
+            return self._refused(message.stream, error)
+
+    def _refused(self, name: str | None, error: TokenizerError) -> StreamEvent:
+        if name is None:
+            return StreamEvent(error=failure(error))
+        name = name[:_MOST_NAME]
+        over = None if name in self._streams else True
+        return StreamEvent(stream=name, error=failure(error), ended=over)
 
     async def _decoded(self, data: bytes) -> StreamMessage:
         depth = self._service.config.bounds.json_depth
@@ -269,6 +276,21 @@ class _Connection:
                 await self._socket.send_text(json_bytes(event).decode())
         except (TimeoutError, WebSocketDisconnect):
             raise asyncio.CancelledError from None
+
+
+class _Named(msgspec.Struct):
+    """All that is read of a message that is refused."""
+
+    stream: str
+
+
+def _name_in(data: bytes) -> str | None:
+    """The stream of a message that does not fit otherwise. Large messages are not read again: it
+    would take long."""
+    try:
+        return msgspec.json.decode(data, type=_Named).stream if len(data) <= _LARGE else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _now() -> float:
