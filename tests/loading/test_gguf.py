@@ -240,7 +240,7 @@ def test_a_space_comes_before_text_at_the_start_and_behind_special_tokens() -> N
 @pytest.mark.parametrize("stated", [True, False, None])
 def test_a_space_before_texts_is_taken_off_by_bytes_as_well(stated: bool | None) -> None:
     """As llama.cpp does it, which puts none there in these models."""
-    more = {} if stated is None else {"add_space_prefix": stated}
+    more: dict[str, Any] = {} if stated is None else {"add_space_prefix": stated}
     tok = Loaded(byte_level(**more))
     for text in (" ab", "ab", "  ab", " ", ""):
         ids = tok.ids(text)
