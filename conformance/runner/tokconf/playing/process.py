@@ -54,7 +54,9 @@ class AdapterProcess:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
-        threading.Thread(target=self._listen, args=(self._process.stderr,), daemon=True).start()
+        listen = threading.Thread(target=self._listen, args=(self._process.stderr,), daemon=True)
+        listen.start()
+        self._listener = listen
 
     @property
     def alive(self) -> bool:
@@ -145,6 +147,8 @@ class AdapterProcess:
     def _obituary(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=2)
+        # What it said last may not be read yet; what it started may keep the pipe open.
+        self._listener.join(timeout=2)
         code = self._process.returncode
         last = self._said[-1] if self._said else "it said nothing"
         return f"ended with {code}: {last[:200]}"
