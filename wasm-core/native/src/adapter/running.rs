@@ -83,7 +83,8 @@ impl Stop {
     fn matched(&self, matched: Matched) -> Value {
         let mut said = json!({
             "visible": matched.visible,
-            "token_index": matched.token_index,
+            // A flush may stop before the first id.
+            "token_index": matched.token_index.map_or(-1, |index| i64::try_from(index).unwrap_or(i64::MAX)),
             "start": matched.bytes.0,
             "end": matched.bytes.1,
         });
