@@ -11,6 +11,7 @@ import tokenizers
 from versions import IS_0_22
 
 from pywasmtok import InvalidFile
+from pywasmtok.backends.core import CoreBackend
 from pywasmtok.backends.hf import HFBackend
 from pywasmtok.compat.tokenizers import Tokenizer
 
@@ -83,3 +84,14 @@ def test_an_added_token_that_the_normalizer_makes_empty() -> None:
             library.load()
     else:
         assert library.encode("a b", None, True).ids == [0, 1]
+
+
+def test_the_size_of_a_vocabulary_with_a_piece_that_is_listed_twice() -> None:
+    pieces = [["<unk>", 0], ["a", -1], ["b", -2], ["a", -3]]
+    model = {"type": "Unigram", "unk_id": 0, "vocab": pieces}
+    data = file(model=model, normalizer=None, pre_tokenizer=None)
+    counts_once = IS_0_22 or VERSION == "0.23.1"
+    library = HFBackend(data)
+    assert (library.vocab_size(False), library.vocab_size(True)) == (4, 3 if counts_once else 4)
+    core = CoreBackend.load(data, build=None, source="x", options=b"")
+    assert (core.vocab_size(False), core.vocab_size(True)) == (4, 4)
