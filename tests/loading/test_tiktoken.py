@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import time
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import nasty
@@ -14,6 +16,7 @@ import pytest
 import rawcore
 from assets import ROOT, Asset, needs_assets
 
+import pywasmtok
 from pywasmtok import _host, errors
 
 pytestmark = needs_assets
@@ -311,3 +314,16 @@ def test_vocab_and_merges_as_gpt2() -> None:
     texts = list(nasty.texts("pair", rawcore.COUNT, ["<|endoftext|>"]))
     expected = [encoding.ids for encoding in hf.encode_batch(texts, add_special_tokens=False)]
     assert list(rawcore.differences(rawcore.encode(core, texts), expected, texts)) == []
+
+
+def test_a_token_spelled_like_a_special_one_is_not_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "bytes.tiktoken"
+    ranks = [*(bytes([byte]) for byte in range(256)), b"ab"]
+    path.write_bytes(
+        b"".join(b"%s %d\n" % (base64.b64encode(text), rank) for rank, text in enumerate(ranks))
+    )
+    tok = pywasmtok.create_tokenizer(path, pattern=r"[\s\S]{1,2}", special_tokens={"<": 300})
+    ids = tok.encode("x<ab", special="none").ids
+    assert (ids, tok.decode(ids)) == ([120, 60, 256], "x<ab")
+    assert tok.decode_stream().step_batch(ids) == "x<ab"
+    assert (tok.encode("x<ab").ids, tok.decode([120, 300, 256])) == ([120, 300, 256], "xab")

@@ -19,6 +19,7 @@ import pytest
 import sentencepiece
 import small
 import tiktoken
+import tokenizers
 from assets import SERVED, Asset, each_kind, needs_assets
 from random_files import Maker
 from sidebyside import difference, facts
@@ -435,6 +436,15 @@ def test_a_sentencepiece_model_is_written_from_one_alone(tmp_path: Path, model_t
     for to in ("gguf", "tiktoken"):
         refusal(work, data, to)
         (work / f"out.{to}").unlink()
+
+
+def test_what_stands_for_a_space_goes_at_the_end_of_a_text(tmp_path: Path) -> None:
+    model = sentencepiece.SentencePieceProcessor(model_proto=trained(tmp_path, "bpe"))
+    out = tmp_path / "tokenizer.json"
+    pywasmtok.convert_tokenizer(tmp_path / "bpe.model", out)
+    theirs = tokenizers.Tokenizer.from_file(str(out))
+    for text in ("world▁", "▁", " ▁ ", "world ▁▁ ", "▁world ▁ world"):
+        assert theirs.encode(text).ids == model.encode(text), text
 
 
 @pytest.mark.parametrize(

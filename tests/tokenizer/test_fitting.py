@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
 import pytest
+import tokenizers
 from assets import SERVED, Asset, needs_assets, open_tokenizer
 
 import pywasmtok
@@ -130,6 +133,43 @@ def test_between_characters_and_not_inside() -> None:
         assert tok.truncate(text, n).text == "Hello"
     assert tok.truncate(text, 4).text == "Hello 🌶"
     assert tok.truncate(text, 5).truncated is False
+
+
+def made(normalizer: dict[str, object], vocab: list[str], merges: list[list[str]]) -> bytes:
+    token = {"id": 0, "content": "<u>", "rstrip": True, "lstrip": False}
+    token |= {"single_word": False, "normalized": False, "special": True}
+    model = {"type": "BPE", "unk_token": "<u>", "merges": merges}
+    model["vocab"] = {text: number for number, text in enumerate(["<u>", *vocab])}
+    file = {"version": "1.0", "added_tokens": [token], "normalizer": normalizer, "model": model}
+    return json.dumps(file).encode()
+
+
+PREPEND = {"type": "Prepend", "prepend": "▁"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        # The white space belongs to the token before it, so a prefix follows it.
+        (made(PREPEND, ["▁", "a", "b", "▁b", "\n"], [["▁", "b"]]), "<u>\nba"),
+        # The letter behind the cut becomes another one.
+        (made({"type": "NFC"}, ["x", "e", "é", "xé"], [["x", "é"]]), "xe\u0301 "),
+    ],
+)
+def test_no_cut_where_the_second_half_would_begin_otherwise(
+    tmp_path: Path, file: bytes, text: str
+) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(file)
+    tok = pywasmtok.create_tokenizer(tmp_path, encoder="core")
+    reference = tokenizers.Tokenizer.from_str(file.decode())
+    whole = text * 20_000
+    expected = reference.encode(whole).ids
+    assert tok.encode(whole).ids == expected
+    assert tok.count(whole) == len(expected)
+    assert not tok.fits(whole, len(expected) - 1)
+    for n in range(1, 9):
+        kept = tok.truncate(text * 4, n)
+        assert kept.ids == reference.encode(kept.text).ids, (text, n)
 
 
 @needs_assets

@@ -106,13 +106,11 @@ pub fn stop_new(
     let flags = DecodeFlags::read(flags, DECODE_EAGER_BYTE_RUNS)?;
     let tokenizer = tokenizers::get(handle)?;
     let body = &mut *session.body;
-    let mut plans = std::mem::take(&mut body.plans);
     let (context, config) = ids_and_rest(&body.input, count, config_len)?;
-    let plan = plans.get(handle, &tokenizer, config)?;
+    let plan = body.plans.get(handle, &tokenizer, config)?;
     let decoder = StopDecoder::new(&tokenizer, &plan, options(&flags), context)?;
     body.state.clear();
     decoder.save(&mut body.state);
-    body.plans = plans;
     body.text = plan.notes_json(&tokenizer, flags.decoding.skip_special);
     body.publish_text(session.block);
     body.publish_state(session.block);
@@ -132,10 +130,9 @@ pub fn stop_step(
     let body = &mut *session.body;
     let behind =
         config_len.checked_add(state_len).ok_or_else(|| bad("the two lengths overflow"))?;
-    let mut plans = std::mem::take(&mut body.plans);
     let (ids, rest) = ids_and_rest(&body.input, count, behind)?;
     let (config, state) = rest.split_at(config_len as usize);
-    let plan = plans.get(handle, &tokenizer, config)?;
+    let plan = body.plans.get(handle, &tokenizer, config)?;
     let mut decoder = StopDecoder::resume(&tokenizer, &plan, state)?;
     let mut given = decoder.process(ids)?;
     if finish {
@@ -143,7 +140,6 @@ pub fn stop_step(
     }
     body.state.clear();
     decoder.save(&mut body.state);
-    body.plans = plans;
     body.bounds.clear();
     report(given.consumed, decoder.matched(), &mut body.bounds);
     body.text = given.text;

@@ -15,12 +15,15 @@ use crate::definition::AddedToken;
 use crate::error::{Error, Result};
 use crate::unicode::is_rust_word;
 use crate::vocab::Vocab;
-use aho_corasick::{AhoCorasick, Match, MatchKind, StartKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind, StartKind};
 use starts::Starts;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::OnceLock;
+
+/// Longer tokens than this, in bytes, are of no real file.
+const LONG: usize = 1024;
 
 /// A stretch of text, or a token found in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +37,22 @@ pub struct Segment {
 struct Known {
     token: AddedToken,
     id: u32,
-    /// The content after normalisation, where that changes it: what is matched, and what decoding
-    /// starts from.
+    /// The content after normalisation, of the first token with this id that is normalized: what is
+    /// matched if this one is normalized, and what decoding starts from.
     normalized: Option<String>,
 }
 
 impl Known {
     fn text(&self) -> &str {
         self.normalized.as_deref().unwrap_or(&self.token.content)
+    }
+
+    fn matched(&self) -> &str {
+        if self.token.normalized {
+            self.text()
+        } else {
+            &self.token.content
+        }
     }
 }
 
@@ -69,6 +80,7 @@ impl FirstBytes {
 #[derive(Debug, Default)]
 pub struct AddedTokens {
     known: Vec<Known>,
+    ids_as_stated: bool,
     by_content: HashMap<String, u32>,
     by_id: HashMap<u32, usize>,
     special: HashSet<String>,
@@ -92,7 +104,7 @@ impl AddedTokens {
         first_free: usize,
         normalize: impl Fn(&str) -> Result<String>,
     ) -> Result<Self> {
-        let mut added = Self::default();
+        let mut added = Self { ids_as_stated, ..Self::default() };
         // A token that the model does not know is numbered behind the model's, in the order of the
         // file; the id that the file states is not asked, as in the reference.
         let too_many = || Error::limit("more tokens than ids");
@@ -114,7 +126,7 @@ impl AddedTokens {
                 }
             };
             let normalized = match definition.normalized {
-                true => Some(normalize(&definition.content)?).filter(|n| *n != definition.content),
+                true => Some(normalize(&definition.content)?),
                 false => None,
             };
             added.by_content.insert(definition.content.clone(), id);
@@ -127,7 +139,8 @@ impl AddedTokens {
             match before {
                 // Where ids are stated, one id may have two names, of which it decodes to the last.
                 Some(place) if !ids_as_stated || place.token.content == entry.token.content => {
-                    *place = entry;
+                    let normalized = place.normalized.take().or(entry.normalized);
+                    *place = Known { normalized, ..entry };
                 }
                 _ => {
                     added.by_id.insert(id, added.known.len());
@@ -164,7 +177,7 @@ impl AddedTokens {
     fn edges(&self, normalized: bool) -> Edges {
         let known = self.known.iter();
         let found = known.filter(|one| one.token.in_text && one.token.normalized == normalized);
-        Edges::new(found.map(|one| (&one.token, one.text())))
+        Edges::new(found.map(|one| (&one.token, one.matched())))
     }
 
     pub fn matches_raw(&self) -> bool {
@@ -221,16 +234,26 @@ impl AddedTokens {
 
     /// What decoding starts from, for an added token.
     pub fn text(&self, id: u32) -> Option<&str> {
-        self.known.get(*self.by_id.get(&id)?).map(Known::text)
+        self.known(id).map(Known::text)
     }
 
     /// The token as it is listed.
     pub fn content(&self, id: u32) -> Option<&str> {
-        Some(&self.known.get(*self.by_id.get(&id)?)?.token.content)
+        Some(&self.known(id)?.token.content)
     }
 
-    pub fn is_special(&self, text: &str) -> bool {
-        self.first_bytes.may_have(text) && self.special.contains(text)
+    /// Of a token with this id and text. In a tokenizer.json the text decides, as in the reference;
+    /// where ids are stated, the id.
+    pub fn is_special(&self, id: u32, text: &str) -> bool {
+        self.first_bytes.may_have(text)
+            && match self.ids_as_stated {
+                true => self.known(id).is_some_and(|known| known.token.special),
+                false => self.special.contains(text),
+            }
+    }
+
+    fn known(&self, id: u32) -> Option<&Known> {
+        self.known.get(*self.by_id.get(&id)?)
     }
 
     /// All of them with their effective ids.
@@ -343,7 +366,7 @@ impl Matcher {
             .iter()
             .enumerate()
             .filter(|(_, known)| known.token.in_text && known.token.normalized == normalized)
-            .map(|(at, known)| (at, known.text()))
+            .map(|(at, known)| (at, known.matched()))
             .unzip();
         if patterns.is_empty() {
             return Ok(None);
@@ -375,7 +398,7 @@ impl Matcher {
         if let Some(made) = self.everywhere.get() {
             return Ok(made);
         }
-        let text = |&at: &usize| known.get(at).map_or("", Known::text);
+        let text = |&at: &usize| known.get(at).map_or("", Known::matched);
         let patterns: Vec<&str> = self.owners.iter().map(text).collect();
         let made = automaton(MatchKind::Standard, StartKind::Unanchored, &patterns)?;
         Ok(self.everywhere.get_or_init(|| made))
@@ -383,9 +406,12 @@ impl Matcher {
 }
 
 fn automaton(kind: MatchKind, starts: StartKind, patterns: &[&str]) -> Result<AhoCorasick> {
+    // To make a DFA takes the square of the length for a token of one letter repeated.
+    let long = patterns.iter().any(|pattern| pattern.len() > LONG);
     AhoCorasick::builder()
         .match_kind(kind)
         .start_kind(starts)
+        .kind(long.then_some(AhoCorasickKind::ContiguousNFA))
         .build(patterns)
         .map_err(|error| Error::limit(format!("too many added tokens: {error}")))
 }
@@ -476,7 +502,48 @@ mod tests {
         .unwrap();
         assert_eq!([added.id("x"), added.id("b"), added.id("y")], [Some(2), Some(9), Some(3)]);
         assert_eq!(added.text(9), Some("b"));
-        assert!(added.is_special("x"));
+        assert!(added.is_special(3, "x"));
+    }
+
+    #[test]
+    fn of_one_id_the_first_normalized_content_is_kept() {
+        let normalized = |content| AddedToken { normalized: true, ..token(content) };
+        let made = |tokens: &[AddedToken], vocab: &Vocab, first_free| {
+            AddedTokens::new(tokens, false, vocab, first_free, |text| Ok(text.to_lowercase()))
+                .unwrap()
+        };
+        let twice = made(&[normalized("Hello"), token("Hello")], &Vocab::new(), 0);
+        assert_eq!(twice.text(0), Some("hello"));
+        let mut out = Vec::new();
+        twice.find_raw("Hello", true, &mut out);
+        assert_eq!(out, [Segment { start: 0, end: 5, id: Some(0) }]);
+        // The id is taken over by `q`, which is then found where `x` is.
+        let mut vocab = Vocab::new();
+        vocab.insert("X", 3).unwrap();
+        let taken = made(&[normalized("X"), normalized("q")], &vocab, 3);
+        taken.find_normalized("qx", true, &mut out);
+        assert_eq!(out.iter().map(|found| found.id).collect::<Vec<_>>(), [None, Some(3)]);
+        assert_eq!(taken.text(3), Some("x"));
+    }
+
+    #[test]
+    fn where_ids_are_stated_they_decide_what_is_special() {
+        let made = |as_stated| {
+            let tokens = [AddedToken { id: 7, ..token("<") }];
+            AddedTokens::new(&tokens, as_stated, &Vocab::new(), 7, |t| Ok(t.to_owned())).unwrap()
+        };
+        assert_eq!([60, 7].map(|id| made(true).is_special(id, "<")), [false, true]);
+        assert_eq!([60, 7].map(|id| made(false).is_special(id, "<")), [true, true]);
+    }
+
+    #[test]
+    fn very_long_tokens_are_found() {
+        let long = "a".repeat(60_000);
+        let found = find(&[token(&long), token("<s>")], &format!("b<s>{long}a"));
+        assert_eq!(
+            found,
+            [(0, 1, None), (1, 4, Some(1)), (4, 60_004, Some(0)), (60_004, 60_005, None)]
+        );
     }
 
     #[test]
@@ -525,6 +592,6 @@ mod tests {
         assert_eq!(find(&tokens, "<s>"), [(0, 3, None)]);
         let added =
             AddedTokens::new(&tokens, false, &Vocab::new(), 0, |t| Ok(t.to_owned())).unwrap();
-        assert_eq!((added.id("<s>"), added.is_special("<s>")), (Some(0), true));
+        assert_eq!((added.id("<s>"), added.is_special(0, "<s>")), (Some(0), true));
     }
 }

@@ -60,9 +60,9 @@ impl Edges {
         edges
     }
 
-    /// Whether a token ends with this character.
+    /// Whether a token ends with this character, or takes it along at its end.
     pub fn ends_with(&self, c: char) -> bool {
-        self.ends.contains(&c)
+        self.ends.contains(&c) || (self.strips_right && is_whitespace(c))
     }
 
     pub fn admit(&self, left: char, right: char) -> bool {

@@ -43,6 +43,12 @@ pub struct Place {
     pub cut: bool,
     /// Something is put in front of a text, which the second half must do without.
     pub prefixed: bool,
+    /// The character behind `right`.
+    pub behind: Option<char>,
+    /// A step may have written something else in the place of `behind`.
+    pub touched: bool,
+    /// All of the first half may have been removed.
+    pub may_be_empty: bool,
 }
 
 impl Place {
@@ -50,7 +56,16 @@ impl Place {
     pub fn new(left: char, right: char, outer: [Option<char>; 2]) -> Self {
         let mut around = outer.into_iter().flatten().chain([left, right]);
         let plain = around.all(|c| matches!(c, ' '..='~'));
-        Self { left, right, plain, cut: false, prefixed: false }
+        Self {
+            left,
+            right,
+            plain,
+            cut: false,
+            prefixed: false,
+            behind: outer[1],
+            touched: false,
+            may_be_empty: false,
+        }
     }
 
     /// A step writes these in the place of the two characters. `None`: one of them vanished.

@@ -42,10 +42,19 @@ fn bytes_model() -> Value {
 fn pieces_model() -> Value {
     let mut vocab: Vec<String> = vec!["<unk>".into()];
     vocab.extend((0..=255u8).map(|byte| format!("<0x{byte:02X}>")));
-    vocab.extend(["▁", "a", "s", "t", "Z", "1", ".", "漢"].map(String::from));
+    vocab.extend(["▁", "a", "s", "t", "Z", "1", ".", "漢", "á"].map(String::from));
     let mut merges = Vec::new();
-    for (left, right) in [("▁", "a"), ("a", "s"), ("▁a", "s"), ("▁", "▁"), ("s", "t"), ("a", ".")]
-    {
+    let pairs = [
+        ("▁", "a"),
+        ("a", "s"),
+        ("▁a", "s"),
+        ("▁", "▁"),
+        ("s", "t"),
+        ("a", "."),
+        ("t", "á"),
+        ("▁", "á"),
+    ];
+    for (left, right) in pairs {
         vocab.push(format!("{left}{right}"));
         merges.push(json!([left, right]));
     }
@@ -182,6 +191,7 @@ fn every_pipeline() {
     let bert = json!({"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
         "strip_accents": null, "lowercase": true});
     let prepend = json!({"type": "Prepend", "prepend": "▁"});
+    let strip_left = json!({"type": "Strip", "strip_left": true, "strip_right": false});
     let llama = sequence("normalizers", &[prepend, replace(literal(" "), "▁")]);
     let words = r" ?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
     let isolated = |pattern: &str| split(regex(pattern), "Isolated", false);
@@ -189,7 +199,7 @@ fn every_pipeline() {
     let pipelines = [
         (bytes_model(), json!(null), byte_level(true, false), 1),
         (bytes_model(), json!(null), byte_level(true, true), 1),
-        (bytes_model(), nfc, bytes_after(isolated(words)), 1),
+        (bytes_model(), nfc.clone(), bytes_after(isolated(words)), 1),
         (bytes_model(), json!({"type": "Lowercase"}), bytes_after(isolated(words)), 1),
         (bytes_model(), json!(null), bytes_after(isolated(r"\s+$|\w+|[^\w\s]+|\s+")), 1),
         (bytes_model(), json!(null), bytes_after(split(regex(words), "Removed", true)), 1),
@@ -227,6 +237,21 @@ fn every_pipeline() {
         (bytes_model(), replace(regex("^"), "a"), bytes_after(isolated(words)), 0),
         (bytes_model(), json!(null), byte_level(false, false), 0),
         (pieces_model(), llama.clone(), json!(null), 1),
+        (pieces_model(), sequence("normalizers", &[strip_left, llama.clone()]), json!(null), 1),
+        (pieces_model(), nfc.clone(), json!(null), 1),
+        (
+            pieces_model(),
+            sequence("normalizers", &[json!({"type": "Lowercase"}), nfc.clone()]),
+            json!(null),
+            1,
+        ),
+        (pieces_model(), nfc.clone(), isolated("t[^a]|[a-z]"), 1),
+        (
+            pieces_model(),
+            sequence("normalizers", &[json!({"type": "NFKC"}), llama.clone()]),
+            json!(null),
+            1,
+        ),
         (pieces_model(), json!(null), metaspace("first", false), 1),
         (pieces_model(), json!(null), metaspace("first", true), 1),
         (pieces_model(), json!(null), metaspace("always", true), 1),
@@ -255,7 +280,23 @@ fn every_pipeline() {
         ),
         (unigram_model(), json!(null), metaspace("always", false), 0),
     ];
-    let parts = ["as", " as", "  ", "``", "a.", "'s", "\r\n", "<s>", "end", " end ", "New York"];
+    let parts = [
+        "as",
+        " as",
+        "  ",
+        "``",
+        "a.",
+        "'s",
+        "\r\n",
+        "<s>",
+        "<r>",
+        "<r>\n",
+        " <l>",
+        "end",
+        " end ",
+        "New York",
+        "ta\u{301}",
+    ];
     let flagged = [
         added("<s>", &["special"]),
         added("<l>", &["lstrip"]),
@@ -263,6 +304,7 @@ fn every_pipeline() {
         added("end", &["single_word"]),
         added("New York", &["normalized"]),
         added(" t", &["single_word", "normalized"]),
+        added("á", &["single_word", "normalized"]),
         added("z", &["rstrip", "lstrip", "normalized"]),
     ];
     for (seed, (model, normalizer, pre_tokenizer, some)) in (1..).zip(pipelines) {

@@ -100,12 +100,13 @@ impl Trie {
         self.longest
     }
 
-    /// Calls `each(length, value)` for every key that `text` begins with, shortest first.
+    /// Calls `each(length, value)` for every key that `text` begins with, shortest first, and
+    /// answers how many bytes of `text` some key begins with.
     #[inline]
-    pub fn prefixes(&self, text: &[u8], mut each: impl FnMut(usize, u32)) {
-        let Some((&first, rest)) = text.split_first() else { return };
+    pub fn prefixes(&self, text: &[u8], mut each: impl FnMut(usize, u32)) -> usize {
+        let Some((&first, rest)) = text.split_first() else { return 0 };
         let root = self.roots.get(usize::from(first)).copied().unwrap_or(NONE);
-        let Some(mut node) = self.nodes.get(root as usize) else { return };
+        let Some(mut node) = self.nodes.get(root as usize) else { return 0 };
         if node.value != NONE {
             each(1, node.value);
         }
@@ -121,12 +122,13 @@ impl Trie {
                     .ok()
                     .and_then(|at| children.get(at)),
             };
-            let Some(found) = found else { return };
+            let Some(found) = found else { return length - 1 };
             node = found;
             if node.value != NONE {
                 each(length, node.value);
             }
         }
+        text.len()
     }
 
     /// The longest key that `text` begins with: its length and value.
@@ -161,8 +163,10 @@ mod tests {
                     }
                 }
                 let mut found = Vec::new();
-                trie.prefixes(&text, |length, value| found.push((length, value)));
+                let depth = trie.prefixes(&text, |length, value| found.push((length, value)));
                 assert_eq!(found, expected, "round {round}");
+                let begins = |length: &usize| keys.iter().any(|k| k.starts_with(&text[..*length]));
+                assert_eq!(depth, (1..=text.len()).rev().find(begins).unwrap_or(0));
                 assert_eq!(trie.longest_prefix(&text), expected.last().copied());
             }
         }

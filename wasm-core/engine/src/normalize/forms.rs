@@ -78,6 +78,11 @@ impl Form {
         !class_of(c).is(self.active())
     }
 
+    /// Whether two characters may become one.
+    pub fn composes(self) -> bool {
+        matches!(self, Self::Nfc | Self::Nfkc)
+    }
+
     fn active(self) -> u32 {
         match self {
             Self::Nfc => NFC_ACTIVE,

@@ -103,7 +103,6 @@ fn lower(c: char) -> char {
 #[derive(Debug)]
 pub struct Unigram {
     charsmap: Option<Charsmap>,
-    /// All beginnings of user-defined tokens.
     user_defined: Trie,
     add_space_prefix: bool,
     merge_spaces: bool,
@@ -115,12 +114,10 @@ impl Unigram {
             Some(blob) => Some(Charsmap::parse(blob)?),
             None => None,
         };
-        let beginnings = definition.user_defined.iter().flat_map(|token| {
-            (1..=token.len()).filter_map(|length| Some((token.as_bytes().get(..length)?, 0)))
-        });
+        let user_defined = definition.user_defined.iter().map(|token| (token.as_bytes(), 0));
         Ok(Self {
             charsmap,
-            user_defined: Trie::new(beginnings),
+            user_defined: Trie::new(user_defined),
             add_space_prefix: definition.add_space_prefix,
             merge_spaces: definition.merge_spaces,
         })
@@ -161,8 +158,10 @@ impl Unigram {
 
     /// How many bytes the next step takes, and what it makes of them.
     fn next<'a>(&'a self, rest: &'a str) -> (usize, &'a str) {
-        if let Some((length, _)) = self.user_defined.longest_prefix(rest.as_bytes()) {
-            return (length, rest.get(..length).unwrap_or_default());
+        // llama.cpp takes the beginning of a user-defined token for one.
+        let begins = self.user_defined.prefixes(rest.as_bytes(), |_, _| {});
+        if begins > 0 {
+            return (begins, rest.get(..begins).unwrap_or_default());
         }
         let mapped = self.charsmap.as_ref().and_then(|map| map.longest_prefix(rest.as_bytes()));
         if let Some(mapped) = mapped.filter(|(length, _)| rest.is_char_boundary(*length)) {
@@ -259,5 +258,7 @@ mod tests {
     #[test]
     fn the_beginning_of_a_user_defined_token_is_left_alone() {
         assert_eq!(both(&unigram(&["<x>"], true, false), "<x> <xa"), "▁<x>▁<xa");
+        let long = format!("<{}>", "x".repeat(60_000));
+        assert_eq!(both(&unigram(&[&long], true, false), "<xxa <b"), "▁<xxa▁<b");
     }
 }

@@ -9,22 +9,31 @@ impl Normalizers {
     /// Carries the two characters through all steps. Fails where a step does not work on the two
     /// halves of a text apart.
     pub fn meet(&self, place: &mut Place) -> Result<(), Because> {
-        self.steps.iter().try_for_each(|step| step.meet(place))
+        self.steps.iter().try_for_each(|step| {
+            step.meet(place)?;
+            place.touched = true;
+            Ok(())
+        })
     }
 }
 
 const VANISHES: Because = "a character beside the cut vanishes";
+const NO_PREFIX: Because = "a prefix, and a step before it that may leave nothing of a text";
 
 impl Step {
     fn meet(&self, place: &mut Place) -> Result<(), Because> {
         let (left, right) = (place.left, place.right);
         match self {
-            Self::Form(form) => match form.is_inert(left) && form.is_inert(right) {
+            Self::Form(form) => {
                 // An inert character is one before which any text may be cut, and one that only
                 // what follows it directly can change.
-                true => Ok(()),
-                false => Err("a normal form that may join characters across the cut"),
-            },
+                let behind = !place.touched && place.behind.is_none_or(|c| form.is_inert(c));
+                let right_stays = place.plain || behind || !form.composes();
+                match form.is_inert(left) && form.is_inert(right) && right_stays {
+                    true => Ok(()),
+                    false => Err("a normal form that may join characters at the cut"),
+                }
+            }
             Self::Lowercase => {
                 let (left, right) = (lowercase(left), lowercase(right));
                 let last = left.second.unwrap_or(left.first);
@@ -45,6 +54,7 @@ impl Step {
             Self::Strip { left: strips_left, right: strips_right } => {
                 let at_end = *strips_right && is_whitespace(left);
                 let at_start = *strips_left && is_whitespace(right);
+                place.may_be_empty |= *strips_left && is_whitespace(left);
                 match at_end || at_start {
                     true => Err("white space at the ends of a text is stripped"),
                     false => Ok(()),
@@ -58,6 +68,9 @@ impl Step {
                 place.becomes(becomes.0, becomes.1).ok_or(VANISHES)
             }
             Self::Prepend(_) => {
+                if place.may_be_empty {
+                    return Err(NO_PREFIX);
+                }
                 place.prefixed = true;
                 place.plain = false;
                 Ok(())
@@ -88,6 +101,9 @@ impl Step {
                 let (space, prefixed) = walk
                     .escapes_only()
                     .ok_or("SentencePiece's rules, which look at what is before them")?;
+                if prefixed && place.may_be_empty {
+                    return Err(NO_PREFIX);
+                }
                 place.prefixed |= prefixed;
                 let map = |c: char| if c == ' ' { space } else { c };
                 place.becomes(Some(map(left)), Some(map(right))).ok_or(VANISHES)

@@ -53,10 +53,8 @@ impl Tokenizer {
 
     fn cuts(&self, around: Around) -> bool {
         let Around { left, right, outer } = around;
-        let is_plain = |c: &char| matches!(c, ' '..='~');
         let ask = |outer| self.cuts_between(left, right, outer).is_ok();
-        match outer.iter().flatten().all(is_plain) {
-            // The outer ones do not matter beyond this.
+        match around.is_plain_outside() {
             true => self.search.remembered(left, right, || ask([None, None])),
             false => ask(outer),
         }

@@ -74,17 +74,17 @@ impl Tokenizer {
     /// The text from which decoding an id starts; `None` if it is left out.
     pub(crate) fn shown(&self, id: u32, how: Decoding) -> Option<&str> {
         let Some(text) = self.id_to_token(id) else { return stands_in(how) };
-        Some(text).filter(|text| !(how.skip_special && self.added.is_special(text)))
+        Some(text).filter(|text| !(how.skip_special && self.added.is_special(id, text)))
     }
 
     /// Whether a special token of this id is left out.
     pub(crate) fn skips(&self, id: u32, how: Decoding) -> bool {
-        how.skip_special && self.id_to_token(id).is_some_and(|text| self.added.is_special(text))
+        how.skip_special && self.id_to_token(id).is_some_and(|text| self.added.is_special(id, text))
     }
 
-    /// Whether a token of this text is left out where special tokens are.
-    pub(crate) fn is_special(&self, text: &str) -> bool {
-        self.added.is_special(text)
+    /// The id of the special token with this text.
+    pub(crate) fn special_id(&self, text: &str) -> Option<u32> {
+        self.token_to_id(text).filter(|&id| self.added.is_special(id, text))
     }
 
     pub(crate) fn decoders(&self) -> &Decoders {
@@ -127,7 +127,7 @@ impl Tokenizer {
         for (_, id) in self.vocab(true) {
             bound = bound.max(id.saturating_add(1));
             let text = self.id_to_token(id).unwrap_or_default();
-            let special = u64::from(self.added.is_special(text));
+            let special = u64::from(self.added.is_special(id, text));
             let token = vocab::hash(text.as_bytes()) ^ u64::from(id) << 1 ^ special;
             // A sum: in which order the tokens are listed says nothing.
             identity = identity.wrapping_add(vocab::hash(&token.to_le_bytes()));
@@ -136,7 +136,7 @@ impl Tokenizer {
         if bound <= MAX_ID {
             self.table = TokenTable::new(&self.decoders, bound, |id| {
                 let text = self.id_to_token(id)?;
-                Some((text, self.added.is_special(text)))
+                Some((text, self.added.is_special(id, text)))
             });
         }
     }

@@ -7,7 +7,7 @@ use crate::decode::output::utf8::REPLACEMENT;
 use crate::definition::SentencePieceDecoder;
 use crate::error::Result;
 use crate::normalize::SentencePiece as Normalizer;
-use crate::saved::{put_bytes, Reader};
+use crate::saved::{damaged, put_bytes, Reader};
 use crate::vocab::Vocab;
 
 const SPACE: char = '\u{2581}';
@@ -204,7 +204,37 @@ impl Stage for PiecesStage<'_> {
         self.at_start = from.flag()?;
         self.started = from.flag()?;
         self.run = from.bytes()?.to_vec();
+        if !self.run.is_empty() && !may_go_on(&self.run) {
+            return Err(damaged());
+        }
         self.text = from.text()?.to_owned();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_become_no_character_are_not_taken_from_a_state() {
+        let pieces = Pieces::new(&SentencePieceDecoder {
+            control: Vec::new(),
+            unk: "<unk>".to_owned(),
+            unk_surface: " ⁇ ".to_owned(),
+            byte_fallback: true,
+            strip_dummy_prefix: true,
+            strip_each: false,
+            denormalizer: None,
+        })
+        .unwrap();
+        let load = |run: &[u8]| {
+            let mut state = vec![0, 1];
+            put_bytes(&mut state, run);
+            put_bytes(&mut state, b"");
+            PiecesStage::new(&pieces).load(&mut Reader::new(&state))
+        };
+        assert!(load(b"").is_ok() && load(&[0xE2, 0x96]).is_ok());
+        assert!(load(&[0xFF; 50_000]).is_err() && load(b"a").is_err());
     }
 }

@@ -114,13 +114,6 @@ impl<'a> Piece<'a> {
                 }
                 Some((2, Value::Fixed32(bits))) => {
                     piece.score = f32::from_bits(bits);
-                    if !piece.score.is_finite() {
-                        return Err(Error::invalid(format!(
-                            "the score of a piece is {}, which orders nothing",
-                            piece.score
-                        ))
-                        .at_offset(offset));
-                    }
                 }
                 Some((3, Value::Varint(kind))) => {
                     piece.kind = match kind as u32 {

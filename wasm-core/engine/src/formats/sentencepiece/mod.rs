@@ -94,6 +94,17 @@ fn model(message: &Message, algorithm: PieceAlgorithm) -> Result<(SentencePiece,
         if text.contains('\0') {
             return Err(invalid(format!("the piece with the id {id} holds a zero byte")));
         }
+        let orders = match algorithm {
+            PieceAlgorithm::Unigram => piece.score.is_finite(),
+            PieceAlgorithm::Bpe => !piece.score.is_nan(),
+            PieceAlgorithm::Word | PieceAlgorithm::Char => true,
+        };
+        if !orders {
+            return Err(invalid(format!(
+                "the score of the piece with the id {id} is {}, which orders nothing",
+                piece.score
+            )));
+        }
         if let Some(other) = vocab.id(text) {
             let twin = kinds.get(other as usize).copied().unwrap_or(PieceKind::Normal);
             if is_found(twin) == is_found(piece.kind) || algorithm == PieceAlgorithm::Bpe {

@@ -92,6 +92,11 @@ fn pieces_that_break_the_rules_are_refused_where_they_stand() {
     assert_eq!((bad.kind, bad.offset), (ErrorKind::InvalidFile, Some(start + 5)));
     for score in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         assert_eq!(error(&piece("x", score, 1)).kind, ErrorKind::InvalidFile);
+        let loads = |kind| {
+            let trainer = field(2, &number(3, kind));
+            with(&[piece("x", score, 1), trainer].concat()).is_ok()
+        };
+        assert_eq!([loads(2), loads(3), loads(4)], [!score.is_nan(), true, true], "{score}");
     }
     assert_eq!(error(&field(2, &number(35, 1))).kind, ErrorKind::InvalidFile);
     assert_eq!(error(&field(3, &field(2, b"\xFF\xFF\0\0x"))).kind, ErrorKind::InvalidFile);

@@ -55,16 +55,23 @@ fn template(node: &Node) -> Result<PostProcessor> {
             .map(|token| Ok(token.string()?.to_owned()))
             .collect::<Result<Vec<_>>>()?;
         if ids.len() != tokens.len() {
-            return Err(Error::invalid("as many ids as tokens are needed").at_path(entry.path));
+            let message = "a special token has not as many ids as tokens";
+            return Err(Error::unsupported("post_processor:ids", message).at_path(entry.path));
         }
         special_tokens.push(TemplateToken { name: name.to_owned(), ids, tokens });
     }
-    let single = pieces(&node.field("single")?, &special_tokens)?;
-    let pair = pieces(&node.field("pair")?, &special_tokens)?;
+    let single = pieces(&node.field("single")?, &special_tokens, Error::invalid)?;
+    // The reference fails on pairs only.
+    let missing = |message| Error::unsupported("post_processor:pair", message);
+    let pair = pieces(&node.field("pair")?, &special_tokens, missing)?;
     Ok(PostProcessor::Template { single, pair, special_tokens })
 }
 
-fn pieces(node: &Node, special_tokens: &[TemplateToken]) -> Result<Vec<TemplatePiece>> {
+fn pieces(
+    node: &Node,
+    special_tokens: &[TemplateToken],
+    missing: impl Fn(String) -> Error,
+) -> Result<Vec<TemplatePiece>> {
     node.items()?
         .map(|piece| {
             if let Some(sequence) = piece.optional("Sequence")? {
@@ -84,8 +91,8 @@ fn pieces(node: &Node, special_tokens: &[TemplateToken]) -> Result<Vec<TemplateP
             let special = piece.field("SpecialToken")?;
             let id = special.field("id")?.string()?;
             let Some(token) = special_tokens.iter().position(|token| token.name == id) else {
-                return Err(Error::invalid(format!("\"{id}\" is missing from special_tokens"))
-                    .at_path(special.path));
+                let message = format!("\"{id}\" is missing from special_tokens");
+                return Err(missing(message).at_path(special.path));
             };
             Ok(TemplatePiece::Special { token, type_id: special.field("type_id")?.u32()? })
         })

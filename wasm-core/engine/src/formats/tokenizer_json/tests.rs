@@ -151,12 +151,20 @@ fn nesting_is_bounded() {
 
 #[test]
 fn a_template_must_know_its_tokens() {
-    let rest = r#""post_processor": {"type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [], "special_tokens": {}},"#;
-    let error = read_err(MODEL, rest);
-    assert_eq!(error.kind, ErrorKind::InvalidFile);
-    assert_eq!(error.path.as_deref(), Some("$.post_processor.single[0].SpecialToken"));
+    let pieces = r#"[{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]"#;
+    let error = |single: &str, pair: &str, special_tokens: &str| {
+        let rest = format!(
+            r#""post_processor": {{"type": "TemplateProcessing", "single": {single}, "pair": {pair},
+            "special_tokens": {special_tokens}}},"#
+        );
+        let error = read_err(MODEL, &rest);
+        (error.kind, error.path.unwrap_or_default())
+    };
+    let place = |name: &str| format!("$.post_processor.{name}[0].SpecialToken");
+    assert_eq!(error(pieces, "[]", "{}"), (ErrorKind::InvalidFile, place("single")));
+    assert_eq!(error("[]", pieces, "{}"), (ErrorKind::Unsupported, place("pair")));
+    let uneven = r#"{"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>", "x"]}}"#;
+    assert_eq!(error(pieces, "[]", uneven).0, ErrorKind::Unsupported);
 }
 
 /// Whatever the quick way accepts, the careful one reads alike.

@@ -125,7 +125,7 @@ fn decoding(definition: &Definition, added: &AddedTokens) -> String {
         let text = added.text(id).or_else(|| vocab.text(id));
         out.id(id);
         out.optional(text, Canonical::text);
-        out.flag(text.is_some_and(|text| added.is_special(text)));
+        out.flag(text.is_some_and(|text| added.is_special(id, text)));
     });
     out.optional(definition.decoder.as_ref(), |out, steps| out.list(steps, pipeline::decoder));
     out.hexadecimal()

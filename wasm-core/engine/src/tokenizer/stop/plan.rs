@@ -93,8 +93,7 @@ fn special_texts(tokenizer: &Tokenizer, config: &Config) -> BTreeMap<u32, bool> 
     let hidden = config.stop_sequences.iter().map(|text| (text, false));
     visible
         .chain(hidden)
-        .filter(|(text, _)| tokenizer.is_special(text))
-        .filter_map(|(text, visible)| Some((tokenizer.token_to_id(text)?, visible)))
+        .filter_map(|(text, visible)| Some((tokenizer.special_id(text)?, visible)))
         .collect()
 }
 

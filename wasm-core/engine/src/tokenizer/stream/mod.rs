@@ -17,13 +17,15 @@ use crate::saved::{damaged, put_number, Reader};
 use crate::tokenizer::{stands_in, Decoding, Tokenizer, UnknownIds};
 
 /// Of the layout of a state. Another one is refused.
-pub const STATE_VERSION: u8 = 2;
+pub const STATE_VERSION: u8 = 3;
 const KIND: [u8; 4] = [b'p', b'w', b's', STATE_VERSION];
 
 const SKIP_SPECIAL: u8 = 1;
 const EAGER: u8 = 2;
 const REFUSE_UNKNOWN: u8 = 4;
 const REPLACE_UNKNOWN: u8 = 8;
+/// Not an option: text of the context is left.
+const CONTEXT_LEFT: u8 = 16;
 
 /// What a stream is made with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,8 +65,8 @@ pub struct Stream<'t> {
     tokenizer: &'t Tokenizer,
     options: StreamOptions,
     work: Work<'t>,
-    /// Where a step holds everything until the end, the text of the context comes out with the
-    /// rest: so many bytes of it are still to be dropped.
+    /// A step may hold text of the context, which comes out with what follows: so many bytes of it
+    /// are still to be dropped.
     context_left: usize,
 }
 
@@ -88,17 +90,20 @@ impl<'t> Stream<'t> {
             text.clear();
             stream.push(id, &mut text)?;
         }
-        if tokenizer.stream_held_by().is_some() {
-            text.clear();
-            tokenizer.decode_with(context, options.decoding, &mut text)?;
-            // A character that the context breaks off is completed, or not, by what follows.
-            stream.context_left = text.trim_end_matches(char::REPLACEMENT_CHARACTER).len();
-        } else {
-            match &mut stream.work {
-                Work::Chain(machines) => machines.settle_context(&mut |_| Ok(()))?,
-                Work::Ids(machine) => machine.settle_context()?,
-                Work::Bytes(..) => {}
+        match &mut stream.work {
+            Work::Chain(machines) if !context.is_empty() => {
+                machines.settle_context(&mut |_| Ok(()))?;
+                let mut state = Vec::new();
+                machines.save(&mut state);
+                let mut copy = tokenizer.decoders().machines(options.runs);
+                copy.load(&mut Reader::new(&state))?;
+                text.clear();
+                copy.flush(&mut |part| append(&mut text, part))?;
+                // A character that the context breaks off is completed, or not, by what follows.
+                stream.context_left = text.trim_end_matches(char::REPLACEMENT_CHARACTER).len();
             }
+            Work::Ids(machine) => machine.settle_context()?,
+            Work::Chain(_) | Work::Bytes(..) => {}
         }
         Ok(stream)
     }
@@ -122,13 +127,15 @@ impl<'t> Stream<'t> {
                 "the state is that of a stream over another tokenizer",
             ));
         }
-        let mut stream = Self::fresh(tokenizer, StreamOptions::from_byte(from.byte()?)?);
+        let flags = from.byte()?;
+        let options = StreamOptions::from_byte(flags & !CONTEXT_LEFT)?;
+        let mut stream = Self::fresh(tokenizer, options);
         match &mut stream.work {
             Work::Bytes(_, utf8) => utf8.load(from)?,
             Work::Chain(machines) => machines.load(from)?,
             Work::Ids(machine) => machine.load(from)?,
         }
-        if tokenizer.stream_held_by().is_some() {
+        if flags & CONTEXT_LEFT != 0 {
             stream.context_left = from.size()?;
         }
         Ok(stream)
@@ -139,14 +146,15 @@ impl<'t> Stream<'t> {
         let identity = self.tokenizer.decoding_identity().to_le_bytes();
         let [p, w, s, version] = KIND;
         let [a, b, c, d, e, f, g, h] = identity;
-        let options = self.options.to_byte();
+        let left = if self.context_left > 0 { CONTEXT_LEFT } else { 0 };
+        let options = self.options.to_byte() | left;
         out.extend_from_slice(&[p, w, s, version, a, b, c, d, e, f, g, h, options]);
         match &self.work {
             Work::Bytes(_, utf8) => utf8.save(out),
             Work::Chain(machines) => machines.save(out),
             Work::Ids(machine) => machine.save(out),
         }
-        if self.tokenizer.stream_held_by().is_some() {
+        if self.context_left > 0 {
             put_number(out, self.context_left as u64);
         }
     }
@@ -179,10 +187,13 @@ impl<'t> Stream<'t> {
                 };
                 utf8.push(bytes, &mut |part| append(text, part))
             }
-            Work::Chain(machines) => match self.tokenizer.shown(id, how) {
-                Some(token) => machines.push(token, &mut |part| append(text, part)),
-                None => Ok(()),
-            },
+            Work::Chain(machines) => {
+                let Some(token) = self.tokenizer.shown(id, how) else { return Ok(()) };
+                let start = text.len();
+                machines.push(token, &mut |part| append(text, part))?;
+                drop_behind(text, start, &mut self.context_left);
+                Ok(())
+            }
             Work::Ids(machine) => {
                 let skip = self.tokenizer.skips(id, how);
                 machine.push(id, skip, stands_in(how), &mut |part| append(text, part))
@@ -219,6 +230,9 @@ impl<'t> Stream<'t> {
 
 /// Drops up to `left` bytes of what stands in `text` from `start` on; never a part of a character.
 fn drop_behind(text: &mut String, start: usize, left: &mut usize) {
+    if *left == 0 {
+        return;
+    }
     let mut end = start.saturating_add(*left).min(text.len());
     while !text.is_char_boundary(end) {
         end += 1;

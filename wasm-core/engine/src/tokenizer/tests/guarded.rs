@@ -58,7 +58,7 @@ fn segments(tokenizer: &Tokenizer, parts: &[(&str, bool)]) -> Vec<u32> {
 /// The special tokens among the ids.
 fn found(tokenizer: &Tokenizer, parts: &[(&str, bool)]) -> Vec<String> {
     let special = shown(tokenizer, &segments(tokenizer, parts)).into_iter();
-    special.filter(|token| tokenizer.is_special(token)).collect()
+    special.filter(|token| tokenizer.special_id(token).is_some()).collect()
 }
 
 #[test]

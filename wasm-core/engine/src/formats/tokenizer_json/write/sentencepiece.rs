@@ -30,7 +30,9 @@ pub fn normalizers(
         steps.push(Normalizer::Precompiled { charsmap: normalizer.charsmap.clone() });
     }
     if normalizer.remove_extra_whitespaces {
-        steps.push(replace(Pattern::Regex(r"\A +| +\z".to_owned()), ""));
+        // What is written for a space goes at the end, too, where the text has it.
+        let at_end = if normalizer.escape_whitespaces { "[ ▁]+" } else { " +" };
+        steps.push(replace(Pattern::Regex(format!(r"\A +|{at_end}\z")), ""));
         steps.push(replace(Pattern::Regex(" {2,}".to_owned()), " "));
     }
     let mark = if normalizer.escape_whitespaces { MARK } else { " " };
