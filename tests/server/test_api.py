@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from array import array
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,9 @@ from assets import SERVED, Asset, needs_assets, open_tokenizer
 from starlette.testclient import TestClient
 
 import pywasmtok
-from pywasmtok import TokenizerError
+from pywasmtok import DeadlineExceeded, TokenizerError
+from pywasmtok._host.calls.deadline import End, until
+from pywasmtok.server.api.answers import ids_of
 from pywasmtok.tenants import TenantLimits
 
 from .calls import client_of, error_of
@@ -226,6 +229,17 @@ def test_many_ids_are_the_same_ids(client: TestClient, tok: pywasmtok.Tokenizer)
     assert (
         ask(client, "small/encode", texts=[text, "x"])["ids"] == tok.encode_batch([text, "x"]).ids
     )
+    found = ask(client, "small/encode", text=text, tokens=True, offsets="bytes")
+    assert found["tokens"] == wanted.tokens
+    assert found["offsets"] == [list(place) for place in wanted.byte_offsets]
+
+
+def test_a_long_answer_is_not_written_beyond_the_deadline() -> None:
+    ids = memoryview(array("I", range(5000)))
+    with until(End(1.0, time.monotonic() - 1)):
+        assert ids_of(ids[:10]) == list(range(10))
+        with pytest.raises(DeadlineExceeded):
+            ids_of(ids)
 
 
 WRONG: list[tuple[str, dict[str, Any], str | None]] = [

@@ -81,6 +81,34 @@ def test_parts_of_text_are_joined_for_a_template_that_takes_texts(client: TestCl
         assert post(client, path, asked) == post(client, path, joined)
 
 
+def test_long_answers_are_those_of_the_library(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "ab c" * 3000
+    tok = pywasmtok.create_tokenizer(HOME)
+    ids = tok.encode(text).ids
+    assert len(ids) > 5000
+    asked = []
+    find = pywasmtok.Tokenizer.id_to_token
+
+    def noted(tok: pywasmtok.Tokenizer, token_id: int) -> str | None:
+        asked.append(token_id)
+        return find(tok, token_id)
+
+    monkeypatch.setattr(pywasmtok.Tokenizer, "id_to_token", noted)
+    found = post(client, "/tokenize", {"prompt": text, "return_token_strs": True})
+    assert found["tokens"] == ids
+    assert found["token_strs"] == [find(tok, id) for id in ids]
+    # A call of the library for each token, not for each place of it.
+    assert sorted(asked) == sorted(set(ids))
+    found = post(client, "/tokenize", {"content": text, "with_pieces": True, "add_special": True})
+    assert [one["id"] for one in found["tokens"]] == ids
+    spans = post(client, "/tokenize", {"inputs": text})
+    assert [one["id"] for one in spans] == ids
+    cut = {"inputs": text, "parameters": {"truncate": 3000}}
+    assert post(client, "/tokenize", cut) == spans[-3000:]
+
+
 def test_model_names_a_tokenizer_of_the_caller() -> None:
     tokenizers = {"m": str(HOME), "other": "builtin:demo"}
     with client_of(tokenizers) as client:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from pywasmtok import InvalidArgument, LoadError, TokenizerError
+from pywasmtok._host.calls.deadline import End, current
 from pywasmtok.chat.rendering.sandbox import SandboxTemplate
 from pywasmtok.loading.sources import read_source
 from pywasmtok.server.auth.keys import make_key
@@ -221,6 +222,32 @@ def test_a_call_is_counted_with_its_tokens_and_its_time(service: Service) -> Non
     found = service.usage("acme")
     assert (found.requests, found.text_bytes, found.tokens) == (1, 3, 2)
     assert found.seconds > 0
+
+
+def test_a_request_of_many_calls_has_one_deadline(service: Service) -> None:
+    limits = replace(TenantLimits(), calls=replace(TenantLimits().calls, deadline=600.0))
+    service.store.put_tenant(TenantRecord("acme", limits, time.time()))
+    upload(service, "acme", words_of("a"), "model")
+    served = service.find(ACME, "model")
+
+    def call() -> End | None:
+        served.tokenizer.encode("a")
+        return current()
+
+    end = asyncio.run(service.run(served, 3, call))
+    assert end is not None
+    assert end.seconds == 600.0
+
+
+def test_a_file_is_read_before_the_deadline_of_its_request_begins(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(service, PUBLIC, words_of("a"), "model")
+    served = service.find(ACME, "model")
+    ends = []
+    monkeypatch.setattr(TenantPool, "before_making", lambda pool: ends.append(current()))
+    asyncio.run(service.run(served, 3, lambda: served.tokenizer.encode("a")))
+    assert ends == [None]
 
 
 def test_what_is_not_in_memory_is_read_in_the_call_and_not_before(service: Service) -> None:

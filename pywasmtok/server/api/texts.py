@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 
 from ..errors import BadRequest
 from ..requests.endpoint import Asked, Endpoint
-from .answers import ids_of, json_bytes
+from .answers import ids_of, in_parts, json_bytes
 from .operation import Operation, Parameter
 from .shapes import (
     Count,
@@ -157,7 +157,11 @@ def _details(asked: Encode, found: Encoding) -> dict[str, Any]:
         fields["type_ids"] = found.type_ids
         fields["special_tokens_mask"] = found.special_tokens_mask
         fields["attention_mask"] = found.attention_mask
-    return fields
+    return {name: _in_parts(items) for name, items in fields.items()}
+
+
+def _in_parts(items: list[Any]) -> Any:
+    return in_parts(len(items), lambda start, end: items[start:end])
 
 
 def read_decode(data: bytes, begun: Begun, exchange: Exchange) -> Asked:

@@ -67,8 +67,7 @@ def chat_tokenize(asked: ChatTokenize, served: Served) -> bytes:
     text = text_of_chat(
         served, asked.messages, tools=asked.tools, arguments=asked.chat_template_kwargs
     )
-    found = spans(served.tokenizer, text, special=False)
-    served.tokens = len(found)
+    found = spans(served, text, special=False)
     return json_bytes({"tokenize_response": found, "templated_text": text})
 
 

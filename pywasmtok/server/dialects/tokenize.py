@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ...errors import Unsupported
-from ..api.answers import ids_of, json_bytes
+from ..api.answers import ids_of, in_parts, json_bytes
 from .pieces import pieces_of
 from .requests import Form, LlamaTokenize, Sent, TgiTokenize, Tokenize, TokenizeChat
 from .serving import text_of_chat
@@ -74,8 +74,13 @@ def _vllm(served: Served, text: str, special: bool, strings: bool | None) -> byt
     tok = served.tokenizer
     found = tok.encode(text, add_special_tokens=special)
     served.tokens = len(found)
-    names = [tok.id_to_token(number) for number in found] if strings else None
+    names = _names(tok, found.ids) if strings else None
     return json_bytes(Tokens(len(found), max_model_len(tok), ids_of(found.buffer), names))
+
+
+def _names(tok: Tokenizer, ids: list[int]) -> Any:
+    named = {number: tok.id_to_token(number) for number in set(ids)}
+    return in_parts(len(ids), lambda start, end: [named[number] for number in ids[start:end]])
 
 
 def sglang(asked: Tokenize, served: Served) -> bytes:
@@ -101,17 +106,16 @@ def llamacpp(asked: LlamaTokenize, served: Served) -> bytes:
         return json_bytes({"tokens": ids_of(found.buffer)})
     ids = found.ids
     named = pieces_of(tok, ids)
-    return json_bytes({"tokens": [{"id": one, "piece": named[one]} for one in ids]})
+
+    def some(start: int, end: int) -> list[dict[str, Any]]:
+        return [{"id": one, "piece": named[one]} for one in ids[start:end]]
+
+    return json_bytes({"tokens": in_parts(len(ids), some)})
 
 
 def tgi(asked: TgiTokenize, served: Served) -> bytes:
     most = asked.parameters.truncate if asked.parameters is not None else None
-    found = spans(served.tokenizer, asked.inputs, special=True)
-    served.tokens = len(found)
-    if most is not None and 0 < most < len(found):
-        # The end of a prompt is what counts.
-        found = found[-most:]
-    return json_bytes(found)
+    return json_bytes(spans(served, asked.inputs, special=True, most=most))
 
 
 _FORMS: Final = {
@@ -134,18 +138,26 @@ def read_tokenize_v1(data: bytes, begun: Begun, exchange: Exchange) -> Asked:
     return Sent(data, begun, exchange).read_as(_SGLANG)
 
 
-def spans(tok: Tokenizer, text: str, *, special: bool) -> list[Span]:
-    """Ids with the bytes of the text that each came from."""
-    encoding = tok.encode(text, add_special_tokens=special)
+def spans(served: Served, text: str, *, special: bool, most: int | None = None) -> Any:
+    """For a field of an answer: ids with the bytes of the text that each came from. `most`: so many
+    of the last ones, for the end of a prompt is what counts."""
+    encoding = served.tokenizer.encode(text, add_special_tokens=special)
+    served.tokens = len(encoding)
+    first = max(0, len(encoding) - most) if most is not None and most > 0 else 0
+    ids = encoding.ids[first:]
     try:
-        offsets = encoding.byte_offsets
+        places = encoding.byte_offsets[first:]
     except Unsupported:
-        return [Span(number, "", 0, 0) for number in encoding]
+        places = [(0, 0)] * len(ids)
     data = text.encode()
-    return [
-        Span(number, data[start:stop].decode(errors="replace"), start, stop)
-        for number, (start, stop) in zip(encoding, offsets, strict=True)
-    ]
+
+    def some(begin: int, end: int) -> list[Span]:
+        return [
+            Span(number, data[start:stop].decode(errors="replace"), start, stop)
+            for number, (start, stop) in zip(ids[begin:end], places[begin:end], strict=True)
+        ]
+
+    return in_parts(len(ids), some)
 
 
 def max_model_len(tok: Tokenizer) -> int:
