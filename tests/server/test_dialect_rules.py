@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pywasmtok.server.app import create_app
 from pywasmtok.server.auth.keys import make_key
 from pywasmtok.server.contract import PUBLIC, AliasRecord, TenantRecord
 from pywasmtok.server.dialects.pieces import piece_bytes, pieces_of
+from pywasmtok.server.requests.conversations import RESERVED
 from pywasmtok.tenants import TenantLimits
 
 from .live import service_of
@@ -61,7 +63,11 @@ def test_a_template_of_the_request_needs_leave() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["messages", "tools", "add_generation_prompt", "bos_token", "raise_exception", "now"]
+    "name",
+    [
+        *("messages", "tools", "add_generation_prompt", "bos_token", "raise_exception", "now"),
+        *("self", "range", "namespace", "dict"),
+    ],
 )
 @pytest.mark.parametrize("path", ["/tokenize", "/apply-template", "/chat_tokenize"])
 def test_what_a_template_is_given_cannot_be_replaced(
@@ -71,6 +77,11 @@ def test_what_a_template_is_given_cannot_be_replaced(
     found = client.post(path, json=asked)
     assert found.status_code == 400
     assert name in found.text
+
+
+def test_no_variable_is_taken_for_an_argument_of_the_library() -> None:
+    parameters = signature(pywasmtok.Tokenizer.apply_chat_template).parameters
+    assert RESERVED.issuperset(parameters.keys() - {"kwargs"})
 
 
 def test_parts_of_text_are_joined_for_a_template_that_takes_texts(client: TestClient) -> None:

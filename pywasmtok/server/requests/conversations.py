@@ -24,6 +24,13 @@ RESERVED: Final = frozenset(
         "continue_final_message",
         "raise_exception",
         "strftime_now",
+        "cycler",
+        "dict",
+        "joiner",
+        "lipsum",
+        "namespace",
+        "range",
+        "self",
         # Arguments of the library's calls: a request must not set them as variables.
         "chat_template",
         "tokenize",
