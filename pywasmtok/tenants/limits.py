@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Final
 
 from ..errors import InvalidArgument
-from ..tokenizer.limits import Limits
+from ..tokenizer.limits import Limits, check_count
 
 __all__ = ["TenantLimits"]
+
+_LONGEST: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,17 @@ class TenantLimits:
             value = getattr(self, one.name)
             if one.name in ("calls", "templates"):
                 continue
-            kinds = (int, float) if one.name == "load_deadline" else (int,)
-            if isinstance(value, bool) or not isinstance(value, kinds) or not value >= 0:
-                raise InvalidArgument(f"TenantLimits.{one.name} must be a count, not {value!r}")
+            if one.name == "load_deadline":
+                _check_seconds(value)
+            else:
+                check_count(f"TenantLimits.{one.name}", value)
         if not isinstance(self.calls, Limits):
             raise InvalidArgument("TenantLimits.calls must be a pywasmtok.Limits")
         if not isinstance(self.templates, bool):
             raise InvalidArgument("TenantLimits.templates must be True or False")
+
+
+def _check_seconds(value: object) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= _LONGEST:  # type: ignore[operator]
+        raise InvalidArgument(f"TenantLimits.load_deadline is from 0 to {_LONGEST:g} seconds")

@@ -297,12 +297,21 @@ class _Level:
     def __enter__(self) -> bool:
         self._bucket._lock.__enter__()
         self._is_locked = bool(self._lock.__enter__())
-        if self._is_locked:
-            self._bucket.load()
+        try:
+            if self._is_locked:
+                self._bucket.load()
+        except BaseException:
+            self._unlock()
+            raise
         return self._is_locked
 
     def __exit__(self, *_: object) -> None:
-        if self._is_locked:
-            self._bucket.save()
+        try:
+            if self._is_locked:
+                self._bucket.save()
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
         self._lock.__exit__(None, None, None)
         self._bucket._lock.__exit__(None, None, None)

@@ -14,7 +14,7 @@ from ..errors import (
     TokenizerError,
 )
 
-__all__ = ["Limits", "TemplateLimits"]
+__all__ = ["Limits", "TemplateLimits", "check_count"]
 
 _LARGEST = 2**63 - 1
 
@@ -38,7 +38,7 @@ _OPTIONAL: Final = (
 _FOR_CORE: Final = ("metadata", "pairs", "key", "items", "string", "token")
 
 
-def _check_count(name: str, value: object) -> None:
+def check_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidArgument(f"{name} must be a count, not {value!r:.40}")
     if value > _LARGEST:
@@ -74,7 +74,7 @@ class TemplateLimits:
         _check_seconds("TemplateLimits.deadline", self.deadline)
         for field in fields(self):
             if field.name != "deadline":
-                _check_count(f"TemplateLimits.{field.name}", getattr(self, field.name))
+                check_count(f"TemplateLimits.{field.name}", getattr(self, field.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Limits:
             value = getattr(self, field.name)
             if field.name == "deadline" or (value is None and field.name in _OPTIONAL):
                 continue
-            _check_count(f"Limits.{field.name}", value)
+            check_count(f"Limits.{field.name}", value)
 
         if self.memory is not None and not _LEAST_MEMORY <= self.memory <= _MOST_MEMORY:
             raise InvalidArgument(f"Limits.memory is from {_LEAST_MEMORY} to {_MOST_MEMORY} bytes")

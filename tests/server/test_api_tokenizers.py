@@ -248,7 +248,12 @@ def test_what_an_admin_cannot_say(guarded: tuple[TestClient, str, FakeService]) 
         ("public", {}),
         ("acme", {"limits": {"nope": 1}}),
         ("acme", {"limits": {"concurrent": -1}}),
+        ("acme", {"limits": {"burst_bytes": 10**400}}),
+        ("acme", {"limits": {"queued": 2**63}}),
+        ("acme", {"limits": {"load_deadline": 10**400}}),
+        ("acme", {"limits": {"load_deadline": 1e10}}),
         ("acme", {"limits": {"calls": {"deadline": 0}}}),
+        ("acme", {"limits": {"calls": {"deadline": 10**400}}}),
         ("acme", {"limits": {"calls": 1}}),
     ):
         refused = client.put(f"/tenants/{name}", json=body, headers=bearer(admin))

@@ -121,6 +121,24 @@ def test_a_lock_that_is_never_opened_stops_nothing(board: Board) -> None:
     assert mine.level == bucket.level == 2
 
 
+@pytest.mark.parametrize("step", ["load", "save"])
+def test_a_level_that_fails_leaves_no_lock(
+    board: Board, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    one, other = both(board)
+    bucket = one.bucket("acme", 0, 10, Clock())
+
+    def fail(bucket: Bucket) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr(type(bucket), step, fail)
+    with pytest.raises(OverflowError):
+        bucket.take(1)
+    assert not bucket._lock._lock.locked()
+    with other.lock as is_locked:
+        assert is_locked
+
+
 @pytest.mark.parametrize(("burst", "cost"), [(1000, 7), (1 << 20, 100), (1 << 28, 50_000)])
 def test_a_burst_is_there_once(board: Board, burst: int, cost: int) -> None:
     clock = Clock()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import weakref
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -20,7 +22,13 @@ from pywasmtok.errors import (
     MemoryLimit,
     TokenizerError,
 )
-from pywasmtok.tenants import StorageFull, TooManyRequests, UnknownTokenizer, digest_of
+from pywasmtok.tenants import (
+    StorageFull,
+    TenantLimits,
+    TooManyRequests,
+    UnknownTokenizer,
+    digest_of,
+)
 
 from .parts import TEMPLATE, KeptElsewhere, limits, pool, small
 
@@ -220,6 +228,21 @@ def test_other_limits_from_now_on() -> None:
     # Who has begun goes on.
     assert old.encode(TEXT).ids == plain(small()).encode(TEXT).ids
     assert tenant.slots.most == 1
+
+
+@pytest.mark.parametrize(
+    "name", [one.name for one in fields(TenantLimits) if one.name not in ("calls", "templates")]
+)
+def test_numbers_of_limits_have_bounds(name: str) -> None:
+    most: Any = 1e9 if name == "load_deadline" else 2**63 - 1
+    tenant = pool().add("a", replace(TenantLimits(), **{name: most}))
+    digest = tenant.add(small()).digest
+    with tenant.turn(1):
+        assert tenant.tokenizer(digest).encode(TEXT).ids == plain(small()).encode(TEXT).ids
+    wrong: Any
+    for wrong in (most * 2, 10**400, -1, math.nan, math.inf, True, "1", None):
+        with pytest.raises(InvalidArgument, match=name):
+            replace(TenantLimits(), **{name: wrong})
 
 
 def test_without_bounds_on_calls() -> None:
