@@ -18,7 +18,7 @@ from ..loading.choice import choose_encoder
 from ..loading.factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
 from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
 from ..tenants.counts import Counts
-from ..tenants.errors import StorageFull, UnknownTokenizer
+from ..tenants.errors import Overloaded, StorageFull, TooManyRequests, UnknownTokenizer
 from ..tenants.limits import TenantLimits
 from ..tenants.loads import START
 from ..tenants.options import Reading, digest_of
@@ -222,7 +222,7 @@ class Service:
         operation: str,
         served: Served | None,
     ) -> T:
-        took = 0.0
+        took: float | None = None
 
         def timed() -> T:
             nonlocal took
@@ -244,12 +244,16 @@ class Service:
             failed = error
             raise
         finally:
-            tokens = 0
-            if served is not None:
-                tokens, served.tokens = served.tokens, 0
-            tenant.note(tokens=tokens, seconds=took)
-            if self.metrics is not None:
-                self.metrics.call(tenant.name, operation, cost, took, tokens=tokens, error=failed)
+            # A call that was refused is none.
+            if took is not None or not isinstance(failed, TooManyRequests | Overloaded):
+                tokens, seconds = 0, took or 0.0
+                if served is not None:
+                    tokens, served.tokens = served.tokens, 0
+                tenant.note(tokens=tokens, seconds=seconds)
+                if self.metrics is not None:
+                    self.metrics.call(
+                        tenant.name, operation, cost, seconds, tokens=tokens, error=failed
+                    )
             # It knows this frame: together they would stay until garbage is collected.
             del failed
 

@@ -34,3 +34,25 @@ def test_tokens_calls_and_refusals() -> None:
     assert "pywasmtok_server_tenant_tokens_total{" in numbers
     line = next(one for one in numbers.splitlines() if "tenant_tokens_total{" in one)
     assert float(line.rpartition(" ")[2]) == usage.tokens
+
+
+@pytest.mark.parametrize(
+    ("limits", "done"),
+    # The first call leaves a debt.
+    [({"concurrent": 0}, 0), ({"bytes_per_second": 0, "burst_bytes": 0}, 1)],
+)
+def test_a_call_that_is_refused_is_counted_as_refused_alone(
+    limits: dict[str, int], done: int
+) -> None:
+    with service_of({"demo": "builtin:demo"}, limits=limits) as service:
+        with TestClient(create_app(service), base_url="http://127.0.0.1") as client:
+            for number in range(done + 3):
+                found = client.post(f"{API}demo/encode", json={"text": "words"})
+                assert found.status_code == (200 if number < done else 429)
+            numbers = client.get("/metrics").text
+        usage = service.usage(LOCAL)
+    assert (usage.requests, usage.refused, usage.text_bytes) == (done, 3, 5 * done)
+    assert 'pywasmtok_server_refusals_total{kind="too_many_requests"} 3.0' in numbers
+    assert numbers.count('call_seconds_count{operation="encode"} 1.0') == done
+    assert numbers.count("tenant_bytes_total{") == done
+    assert "call_errors_total{" not in numbers

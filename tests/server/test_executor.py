@@ -30,6 +30,10 @@ class FakeTenant:
     limits: TenantLimits = field(default_factory=TenantLimits)
     inside: int = 0
     costs: list[int] = field(default_factory=list)
+    refused: int = 0
+
+    def note(self, *, refused: int = 0) -> None:
+        self.refused += refused
 
     @contextmanager
     def admitted(self, cost: int) -> Iterator[None]:
@@ -126,6 +130,7 @@ def test_a_tenant_has_so_many_calls_at_once_and_in_the_queue() -> None:
         assert 0 < refused.value.retry_after <= 30
         # Refused before anything was counted or done; others have room.
         assert len(acme.costs) == acme.inside == 3
+        assert acme.refused == 1
         assert await work.run(tenant("other"), 1, lambda: "other") == "other"
         for gate in gates:
             gate.open.set()
@@ -149,7 +154,8 @@ def test_the_process_has_so_many_calls_in_its_queue() -> None:
         calls += [asyncio.ensure_future(work.run(tenant(f"t{n}"), 1, gate)) for n in range(3)]
         await until(lambda: work.numbers().queued == 3)
         with pytest.raises(Overloaded) as refused:
-            await work.run(tenant("late"), 1, gate)
+            await work.run(late := tenant("late"), 1, gate)
+        assert late.refused == 1
         assert refused.value.retry_after > 0
         gate.open.set()
         assert await asyncio.gather(*calls) == ["done"] * 4

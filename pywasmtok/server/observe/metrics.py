@@ -85,7 +85,7 @@ class ServerMetrics:
         self._sent = Counter(name + "sent_bytes", "Bytes of bodies of answers", "route")
         self._refusals = Counter(name + "refusals", "Requests that ended in an error", "kind")
         self._calls = Histogram(
-            name + "call_seconds", "Calls into sandboxes, with their time in the queue", "operation"
+            name + "call_seconds", "Calls into sandboxes, from start to end", "operation"
         )
         self._errors = Counter(name + "call_errors", "Calls that ended in an error", "kind")
         self._tenant_requests = Counter(

@@ -234,6 +234,7 @@ class ThreadWork:
             thread.join(seconds)
 
     def _require_room(self, tenant: TenantLike) -> None:
+        """A refusal is among the tenant's numbers, as one of its bucket is."""
         if self._closed:
             raise Overloaded("this server does no more work")
         turns, limits = self._turns, tenant.limits
@@ -243,8 +244,10 @@ class ThreadWork:
         mine_free = min(free, limits.concurrent - self._counts.total(RUNNING, tenant.name))
         busy = min(turns.threads, limits.concurrent)
         if mine - max(0, mine_free) >= limits.queued or not busy:
+            tenant.note(refused=1)
             raise _too_many(mine, limits.queued, self._advice(mine + 1, max(1, busy)))
         if turns.waiting - free >= self._most_queued:
+            tenant.note(refused=1)
             raise _overloaded(turns.waiting, self._advice(turns.waiting, turns.threads))
 
     def _advice(self, ahead: int, at_once: int) -> float:
