@@ -25,10 +25,10 @@ class Slots:
                 self.taken += 1
                 return
         raise TooManyRequests.of(
-            f"{self.most} calls of this tenant run already",
+            f"this tenant may run {self.most} calls at once",
             self.most,
             self.most + 1,
-            hint="Ask again when one has ended",
+            hint="Ask again when one has ended" if self.most else None,
         )
 
     def leave(self) -> None:

@@ -142,7 +142,7 @@ def test_a_tenant_has_so_many_calls_at_once_and_in_the_queue() -> None:
 
 
 def test_a_tenant_that_may_run_nothing_is_refused() -> None:
-    with working() as work, pytest.raises(TooManyRequests):
+    with working() as work, pytest.raises(TooManyRequests, match="`concurrent` is 0"):
         asyncio.run(work.run(tenant(concurrent=0), 1, lambda: None))
 
 

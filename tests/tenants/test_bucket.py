@@ -119,6 +119,9 @@ def test_slots() -> None:
     slots.leave()
     slots.enter()
     assert slots.taken == 2
+    with pytest.raises(TooManyRequests, match="may run 0 calls") as caught:
+        Slots(0).enter()
+    assert caught.value.hint is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

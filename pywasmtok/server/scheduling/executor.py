@@ -243,9 +243,12 @@ class ThreadWork:
         free = turns.threads - turns.running
         mine_free = min(free, limits.concurrent - self._counts.total(RUNNING, tenant.name))
         busy = min(turns.threads, limits.concurrent)
-        if mine - max(0, mine_free) >= limits.queued or not busy:
+        if not busy:
             tenant.note(refused=1)
-            raise _too_many(mine, limits.queued, self._advice(mine + 1, max(1, busy)))
+            raise TooManyRequests.of("this tenant may run no calls: `concurrent` is 0", 0, 1)
+        if mine - max(0, mine_free) >= limits.queued:
+            tenant.note(refused=1)
+            raise _too_many(mine, limits.queued, self._advice(mine + 1, busy))
         if turns.waiting - free >= self._most_queued:
             tenant.note(refused=1)
             raise _overloaded(turns.waiting, self._advice(turns.waiting, turns.threads))

@@ -65,7 +65,7 @@ class Desk:
             if counts.total(kind, tenant) < most:
                 counts.add(kind, tenant, 1)
                 return
-        raise TooManyRequests.of(f"{most} {what} are open already", most, most + 1)
+        raise TooManyRequests.of(f"this tenant may have {most} {what} open at once", most, most + 1)
 
     def served(self, caller: Caller, name: str, asked: Stream | StreamMessage) -> Served:
         """What a new stream is over; a stream that goes on keeps what it began with."""
