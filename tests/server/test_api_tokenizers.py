@@ -265,6 +265,28 @@ def test_what_an_admin_cannot_say(guarded: tuple[TestClient, str, FakeService]) 
     assert refused.status_code == 403
 
 
+def test_without_keys_the_tenant_of_all_requests_stays() -> None:
+    with client_of(FakeService()) as client:
+        for refused in (
+            client.delete("/tenants/local"),
+            client.put("/tenants/local", json={"disabled": True}),
+        ):
+            assert (refused.status_code, error_of(refused)["kind"]) == (409, "conflict")
+        client.put("/tenants/local", json={"disabled": False}).raise_for_status()
+        client.put("/tenants/other", json={"disabled": True}).raise_for_status()
+        client.delete("/tenants/other").raise_for_status()
+        assert client.get("/usage").json()["tenant"] == "local"
+
+
+def test_with_keys_a_tenant_of_this_name_is_any(
+    guarded: tuple[TestClient, str, FakeService],
+) -> None:
+    client, admin, _ = guarded
+    asked = client.put("/tenants/local", json={"disabled": True}, headers=bearer(admin))
+    assert asked.json()["disabled"]
+    assert client.delete("/tenants/local", headers=bearer(admin)).status_code == 204
+
+
 def test_one_tenant_sees_nothing_of_another(guarded: tuple[TestClient, str, FakeService]) -> None:
     client, admin, _ = guarded
     keys = {}

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from ..auth.identity import need_admin
 from ..auth.keys import make_key
-from ..contract import KeyRecord, ServiceLike, TenantRecord
-from ..errors import NotFound
+from ..contract import LOCAL, KeyRecord, ServiceLike, TenantRecord
+from ..errors import Conflict, NotFound
 from ..limits import changed, limits_of
 from ..names import check_tenant
 from ..requests import body
@@ -79,6 +79,8 @@ async def put(request: Request, service: ServiceLike) -> Response:
     asked = await body.read_json(request, TenantChange)
     name = check_tenant(request.path_params["name"])
     store = service.store
+    if asked.disabled:
+        _require_not_the_only(service, name)
 
     def made_from(old: TenantRecord | None) -> TenantRecord:
         if old is None:
@@ -96,6 +98,7 @@ async def put(request: Request, service: ServiceLike) -> Response:
 async def delete(request: Request, service: ServiceLike) -> Response:
     need_admin(request)
     name = request.path_params["name"]
+    _require_not_the_only(service, name)
 
     def change() -> None:
         _existing(service.store, name)
@@ -146,6 +149,11 @@ async def verify(request: Request, service: ServiceLike) -> Response:
             )
         )
     )
+
+
+def _require_not_the_only(service: ServiceLike, name: str) -> None:
+    if name == LOCAL and not service.config.needs_keys:
+        raise Conflict(f"without keys every request is of the tenant {LOCAL}: it has to stay")
 
 
 def _find(store: Store, name: str) -> TenantRecord | None:
@@ -210,7 +218,7 @@ operations: Final = (
         takes=TenantChange,
         gives=TenantInfo,
         example={"limits": {"concurrent": 4, "calls": {"deadline": 0.5}}},
-        refuses=(413,),
+        refuses=(409, 413),
         admin=True,
     ),
     Operation(
@@ -220,7 +228,7 @@ operations: Final = (
         "A tenant with its keys and its tokenizers",
         delete,
         status=204,
-        refuses=(404,),
+        refuses=(404, 409),
         admin=True,
     ),
     Operation(
