@@ -32,6 +32,9 @@ class MemoryFiles:
     def __len__(self) -> int:
         return len(self._files)
 
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._files
+
     @property
     def stored(self) -> int:
         """Bytes of all of them."""

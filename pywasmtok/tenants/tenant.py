@@ -19,6 +19,7 @@ from ..errors import (
     TemplateLimitExceeded,
     TokenizerError,
 )
+from ..tokenizer.limits import check_count
 from .bucket import Clock
 from .contract import FileInfo, Files, Usage
 from .counters import Counters
@@ -136,6 +137,7 @@ class Tenant:
         which is for files of the program itself (docs/tenants.md).
         """
         limits = self._limits
+        _check_file(data)
         reading = Reading(options)
         most = limits.calls.file_bytes
         if len(data) > most:
@@ -147,13 +149,13 @@ class Tenant:
         known = self._entries.get(digest)
         if known is not None:
             return self._info(known)
-        self._require_room(len(data))
+        self._require_room(digest, len(data))
         entry = _Entry(KeptFile(digest, reading.text, len(data), lambda: data), reading)
         info = self._info(entry)
         if self._own_files is not None:
-            # Checked again under the lock: other threads may have added files.
+            # Checked again under the lock: other threads may have added files, this one too.
             with self._lock:
-                self._require_room(len(data))
+                self._require_room(digest, len(data))
                 self._own_files.put(digest, data, reading.options)
         self._settle(entry, digest)
         with self._lock:
@@ -217,6 +219,7 @@ class Tenant:
 
     def admit(self, cost: int) -> None:
         """`admitted` in two halves, faster than a context manager: `ended` has to follow."""
+        check_count("cost", cost)
         self.last_use = self._clock()
         try:
             self.bucket.take(cost)
@@ -408,9 +411,9 @@ class Tenant:
             )
         return info
 
-    def _require_room(self, more: int) -> None:
+    def _require_room(self, digest: str, more: int) -> None:
         """Checks the bounds of files that are kept here. A store elsewhere counts its own."""
-        if self._own_files is None:
+        if self._own_files is None or digest in self._own_files:
             return
         limits = self._limits
         stored = self._own_files.stored + more
@@ -431,12 +434,13 @@ class Tenant:
             )
 
 
-def _sha256(data: bytes | LazyFile) -> str:
-    if isinstance(data, bytes):
-        return sha256(data).hexdigest()
-    if not hasattr(data, "sha256"):
+def _check_file(data: object) -> None:
+    if not isinstance(data, bytes) and not hasattr(data, "sha256"):
         raise InvalidArgument(f"a file is bytes, not {type(data).__name__}")
-    return data.sha256()
+
+
+def _sha256(data: bytes | LazyFile) -> str:
+    return sha256(data).hexdigest() if isinstance(data, bytes) else data.sha256()
 
 
 def _opened(files: Files, digest: str) -> tuple[bytes | LazyFile, Mapping[str, Any]]:

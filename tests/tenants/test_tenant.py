@@ -300,6 +300,26 @@ def test_an_instance_that_ran_out_of_memory_is_replaced() -> None:
     assert tenant.usage().failed == 1
 
 
+def test_a_file_that_another_thread_adds_meanwhile_counts_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tenant = pool().add("a", limits(tokenizers=1, stored_bytes=len(small())))
+    read = tenant._info
+    others: list[Any] = []
+
+    def meanwhile(entry: Any) -> Any:
+        if not others:
+            others.append("begun")
+            others.append(tenant.add(small()))
+        return read(entry)
+
+    monkeypatch.setattr(tenant, "_info", meanwhile)
+    assert tenant.add(small()) == others[1]
+    assert len(tenant.digests()) == 1
+    with pytest.raises(StorageFull):
+        tenant.add(small(added_tokens=[]))
+
+
 def test_names_and_bytes_are_checked() -> None:
     whole = pool()
     whole.add("a", limits())
@@ -307,8 +327,15 @@ def test_names_and_bytes_are_checked() -> None:
         whole.add("a", limits())
     with pytest.raises(InvalidArgument, match="name"):
         whole.add("", limits())
-    with pytest.raises(InvalidArgument, match="bytes"):
-        whole.get("a").add([1, 2, 3])  # type: ignore[arg-type]
+    for data in ([1, 2, 3], None, 5, "a"):
+        with pytest.raises(InvalidArgument, match="bytes"):
+            whole.get("a").add(data)  # type: ignore[arg-type]
+    level = whole.get("a").bucket.level
+    for cost in (-5, "1", None, math.nan, math.inf, True, 10**400):
+        with pytest.raises(InvalidArgument, match="cost"), whole.get("a").turn(cost):  # type: ignore[arg-type]
+            raise AssertionError
+    assert whole.get("a").bucket.level == level
+    assert whole.get("a").slots.taken == 0
     with pytest.raises(KeyError):
         whole.get("b")
     with pytest.raises(InvalidArgument, match="SnapshotStore"):
