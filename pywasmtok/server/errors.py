@@ -153,6 +153,10 @@ _STATUS: Final[tuple[tuple[type[TokenizerError], int], ...]] = (
 )
 
 
+# Characters at the beginning and at the end of a text that an answer shows.
+_END: Final = 500
+
+
 def status_of(error: TokenizerError) -> int:
     for kind, status in _STATUS:
         if isinstance(error, kind):
@@ -174,11 +178,16 @@ def headers_of(error: TokenizerError) -> dict[str, str]:
 
 def body_of(error: TokenizerError) -> dict[str, Any]:
     """`{"error": {...}}`: what is known, and nothing about files or folders of the server."""
-    found: dict[str, Any] = {"kind": error.kind, "message": error.message}
+    found: dict[str, Any] = {"kind": error.kind, "message": _short(error.message)}
     for name in ("path", "offset", "feature", "hint", "limit", "asked", "line", "column", "token"):
         value = getattr(error, name, None)
         if value is not None:
-            found[name] = value
+            found[name] = _short(value) if isinstance(value, str) else value
     if isinstance(error, TooManyRequests | Overloaded):
         found["retry_after"] = error.retry_after
     return {"error": found}
+
+
+def _short(text: str) -> str:
+    """Without the middle of a long name that the request chose."""
+    return text if len(text) <= 2 * _END else f"{text[:_END]}...{text[-_END:]}"

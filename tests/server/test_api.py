@@ -295,6 +295,23 @@ def test_errors_of_the_library_come_with_its_words(
         assert refused.status_code == (413 if said["kind"] == "input_too_large" else 400)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"text": "a", "x" * 200_000: 1},
+        {"text": "a", "special": ["x" * 200_000]},
+        {"text": "a", "offsets": "x" * 200_000},
+        {"segments": [{"text": "a", "trusted": True}], "control": ["x" * 200_000]},
+    ],
+    ids=["field", "special", "word", "control"],
+)
+def test_an_error_shows_a_part_of_a_long_name(client: TestClient, body: dict[str, Any]) -> None:
+    found = client.post("/tokenizers/small/encode", json=body)
+    assert found.status_code == 400
+    assert 100 < len(found.content) < 2000
+    assert "xxx...xxx" in error_of(found)["message"]
+
+
 def test_what_is_done_is_counted(client: TestClient, service: FakeService) -> None:
     service.work.calls.clear()
     ask(client, "small/encode", text="héllo", pair="x")
