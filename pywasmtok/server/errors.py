@@ -6,6 +6,7 @@ Dialects put the same fields into the shapes of their own servers.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Final
 
 from ..errors import (
@@ -153,6 +154,26 @@ _STATUS: Final[tuple[tuple[type[TokenizerError], int], ...]] = (
 )
 
 
+# Hints of the library that name its own calls, and what a client of HTTP gets; None: nothing.
+_HINTS: Final[tuple[tuple[str, str | None], ...]] = (
+    (
+        r"Limits\(deadline=\.\.\.\) moves the bound",
+        "An operator can raise it: the limit `calls.deadline`, or `load_deadline` for a file",
+    ),
+    (
+        r"Limits\((\w+)=\.\.\.\) moves the bound",
+        r"An operator can raise it: the limit `calls.\1`",
+    ),
+    (
+        r"tok\.set_chat_template\(.*",
+        "`chat_template` of the request can be one, if the limit `templates` allows it",
+    ),
+    (r"chat_template= (takes .*)", r"`chat_template` \1"),
+    (r'special="none" (takes .*)', r'`"special": "none"` \1'),
+    (r"add_special_tokens=False (.*)", r'`"add_special_tokens": false` \1'),
+    (r"special_tokens\.ids .*|.*errors='replace'.*|text\.encode\(.*", None),
+)
+
 # Characters at the beginning and at the end of a text that an answer shows.
 _END: Final = 500
 
@@ -181,11 +202,21 @@ def body_of(error: TokenizerError) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": error.kind, "message": _short(error.message)}
     for name in ("path", "offset", "feature", "hint", "limit", "asked", "line", "column", "token"):
         value = getattr(error, name, None)
+        if name == "hint" and value is not None:
+            value = _hint(value)
         if value is not None:
             found[name] = _short(value) if isinstance(value, str) else value
     if isinstance(error, TooManyRequests | Overloaded):
         found["retry_after"] = error.retry_after
     return {"error": found}
+
+
+def _hint(said: str) -> str | None:
+    for pattern, instead in _HINTS:
+        found = re.fullmatch(pattern, said)
+        if found is not None:
+            return None if instead is None else found.expand(instead)
+    return said
 
 
 def _short(text: str) -> str:

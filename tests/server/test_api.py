@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import nasty
@@ -18,6 +18,7 @@ import pywasmtok
 from pywasmtok import DeadlineExceeded, TokenizerError
 from pywasmtok._host.calls.deadline import End, until
 from pywasmtok.server.api.answers import ids_of
+from pywasmtok.server.errors import body_of
 from pywasmtok.tenants import TenantLimits
 
 from .calls import client_of, error_of
@@ -293,6 +294,46 @@ def test_errors_of_the_library_come_with_its_words(
         said = error_of(refused)
         assert (said["kind"], said["message"]) == (caught.value.kind, caught.value.message)
         assert refused.status_code == (413 if said["kind"] == "input_too_large" else 400)
+
+
+RAISE = "An operator can raise it: the limit "
+HINTS: list[tuple[Callable[[pywasmtok.Tokenizer], object], str | None]] = [
+    (lambda tok: tok.limited(max_text_bytes=1).encode("ab"), f"{RAISE}`calls.max_text_bytes`"),
+    (lambda tok: tok.limited(max_tokens=1).encode("a b c"), f"{RAISE}`calls.max_tokens`"),
+    (lambda tok: tok.limited(max_tokens=1).decode([1, 2]), f"{RAISE}`calls.max_tokens`"),
+    (
+        lambda tok: tok.limited(max_batch_items=1).encode_batch(["a", "b"]),
+        f"{RAISE}`calls.max_batch_items`",
+    ),
+    (lambda tok: tok.limited(memory=1 << 20).encode("a"), f"{RAISE}`calls.memory`"),
+    (
+        lambda tok: End(1.0, time.monotonic() - 1).check(),
+        f"{RAISE}`calls.deadline`, or `load_deadline` for a file",
+    ),
+    (
+        lambda tok: tok.apply_chat_template([{"role": "user", "content": "a"}]),
+        "`chat_template` of the request can be one, if the limit `templates` allows it",
+    ),
+    (
+        lambda tok: tok.encode("</s>", special="raise"),
+        '`"special": "none"` takes such names as text',
+    ),
+    (lambda tok: tok.encode("a", special={"some"}), None),
+    (
+        lambda tok: tok.truncate("a", 0),
+        '`"add_special_tokens": false` leaves out those of the post-processor',
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "hint"), HINTS, ids=range(len(HINTS)))
+def test_hints_of_the_library_are_those_of_a_client(
+    call: Callable[[pywasmtok.Tokenizer], object], hint: str | None
+) -> None:
+    with pytest.raises(TokenizerError) as caught:
+        call(open_small())
+    assert caught.value.hint is not None
+    assert body_of(caught.value)["error"].get("hint") == hint
 
 
 @pytest.mark.parametrize(
