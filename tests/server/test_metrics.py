@@ -71,6 +71,14 @@ def value(metrics: ServerMetrics, name: str, **labels: str) -> float | None:
     return samples(metrics).get((f"pywasmtok_server_{name}", tuple(sorted(labels.items()))))
 
 
+@pytest.mark.parametrize("version", ["abc", "1..0", "1" * 5000, "1e5"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/openmetrics-text"])
+def test_a_version_that_is_none_gets_the_plain_format(made: Any, kind: str, version: str) -> None:
+    text, given = made().render(f"{kind};version={version}")
+    assert given == made().render()[1]
+    assert text.startswith(b"# HELP pywasmtok_server_requests_total")
+
+
 def test_requests_are_counted_and_measured(made: Any) -> None:
     metrics = made()
     for _ in range(3):

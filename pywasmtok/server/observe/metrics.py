@@ -193,7 +193,11 @@ class ServerMetrics:
 
         shown = CollectorRegistry(auto_describe=False)
         shown.register(_Fixed(self.collected()))
-        encode, content_type = choose_encoder(accept)
+        try:
+            encode, content_type = choose_encoder(accept)
+        except (TypeError, ValueError):
+            # A version that is no number.
+            encode, content_type = choose_encoder("")
         return encode(shown), content_type
 
     def collected(self) -> list[Metric]:
