@@ -6,7 +6,7 @@ import random
 import time
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import nasty
 import pytest
@@ -18,6 +18,8 @@ import pywasmtok
 from pywasmtok import DeadlineExceeded, TokenizerError
 from pywasmtok._host.calls.deadline import End, until
 from pywasmtok.server.api.answers import ids_of
+from pywasmtok.server.api.shapes import Encode
+from pywasmtok.server.api.texts import _details
 from pywasmtok.server.errors import body_of
 from pywasmtok.tenants import TenantLimits
 
@@ -241,6 +243,17 @@ def test_a_long_answer_is_not_written_beyond_the_deadline() -> None:
         assert ids_of(ids[:10]) == list(range(10))
         with pytest.raises(DeadlineExceeded):
             ids_of(ids)
+
+        class Found:
+            tokens: Final = ["a"] * 5000
+
+            @property
+            def byte_offsets(self) -> None:
+                raise AssertionError("made after the deadline")
+
+        found: Any = Found()
+        with pytest.raises(DeadlineExceeded):
+            _details(Encode(tokens=True, offsets="bytes"), found)
 
 
 WRONG: list[tuple[str, dict[str, Any], str | None]] = [

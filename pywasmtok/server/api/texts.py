@@ -49,6 +49,8 @@ _ID_BYTES: Final = 4
 _PIECE: Final = 64 << 10
 """Characters."""
 
+_MASKS: Final = ("type_ids", "special_tokens_mask", "attention_mask")
+
 
 def size(texts: Iterable[str | None]) -> int:
     """UTF-8 bytes."""
@@ -148,16 +150,15 @@ def _wants_details(asked: Encode) -> bool:
 
 
 def _details(asked: Encode, found: Encoding) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
+    wanted: dict[str, str] = {}
     if asked.tokens:
-        fields["tokens"] = found.tokens
+        wanted["tokens"] = "tokens"
     if asked.offsets is not None:
-        fields["offsets"] = found.byte_offsets if asked.offsets == "bytes" else found.offsets
+        wanted["offsets"] = "byte_offsets" if asked.offsets == "bytes" else "offsets"
     if asked.masks:
-        fields["type_ids"] = found.type_ids
-        fields["special_tokens_mask"] = found.special_tokens_mask
-        fields["attention_mask"] = found.attention_mask
-    return {name: _in_parts(items) for name, items in fields.items()}
+        wanted.update((name, name) for name in _MASKS)
+    # A list is written before the next one is made, so that the deadline ends either.
+    return {name: _in_parts(getattr(found, source)) for name, source in wanted.items()}
 
 
 def _in_parts(items: list[Any]) -> Any:
