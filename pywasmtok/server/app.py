@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ..errors import TokenizerError
-from ..tenants.errors import TooManyRequests
+from ..tenants.errors import Cancelled, TooManyRequests
 from .auth.identity import Identity
 from .dialects import shaped
 from .errors import BadRequest, MethodNotAllowed, NotFound
@@ -98,7 +98,7 @@ class App:
         # A request that the protocol has read, and that has to wait.
         call: Call | None = scope.get(CALL)
         exchange = _begin(self, scope, scope["method"]) if call is None else call.exchange
-        sender = _Sender(send, exchange)
+        sender = _Sender(send, exchange, self._service)
         watch(receive)
         try:
             if call is None:
@@ -133,7 +133,7 @@ class App:
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = _begin(self, scope, "GET")
-        sender = _Sender(send, exchange)
+        sender = _Sender(send, exchange, self._service)
         try:
             check_path(scope)
             route = self._find_websocket(scope)
@@ -232,48 +232,69 @@ _PART: Final = 64 << 10
 
 class _Sender:
     """Records what is sent: the status, how many bytes, and whether sending has begun. Large bodies
-    are sent in parts, between which the event loop serves other requests."""
+    are sent in parts, between which the event loop serves other requests, and are counted as long
+    as they are in memory."""
 
-    __slots__ = ("_exchange", "_send", "begun")
+    __slots__ = ("_exchange", "_send", "_service", "_start", "begun")
 
-    def __init__(self, send: Send, exchange: Exchange) -> None:
+    def __init__(self, send: Send, exchange: Exchange, service: Any) -> None:
         self._send = send
         self._exchange = exchange
+        self._service = service
+        # Sent with the first part of the body, for which there may be no room.
+        self._start: Message | None = None
         self.begun = False
 
     async def __call__(self, message: Message) -> None:
-        kind = message["type"]
+        """TooManyRequests, Overloaded, QuotaExceeded: there is no room for so large an answer."""
+        kind, exchange = message["type"], self._exchange
         if kind in ("http.response.start", "websocket.http.response.start"):
-            self.begun = True
-            self._exchange.status = message["status"]
-            message = self._with_id(message)
+            exchange.status = message["status"]
+            self._start = self._with_id(message)
         elif kind == "websocket.accept":
             self.begun = True
-            self._exchange.status = 101
-            message = self._with_id(message)
+            exchange.status = 101
+            await self._send(self._with_id(message))
         elif kind == "websocket.send":
-            self._exchange.sent += len(message.get("bytes") or message.get("text") or b"")
+            size = len(message.get("bytes") or message.get("text") or b"")
+            exchange.hold_answer(size)
+            exchange.sent += size
+            await self._send(message)
+            exchange.let_go()
         else:
             body = message.get("body", b"")
-            self._exchange.sent += len(body)
-            if len(body) > LARGE:
+            exchange.hold_answer(len(body))
+            if self._start is not None:
+                start, self._start = self._start, None
+                self.begun = True
+                await self._send(start)
+            exchange.sent += len(body)
+            if len(body) > _PART:
                 message = await self._sent_in_parts(message, body)
-        await self._send(message)
+            await self._send(message)
 
     def _with_id(self, message: Message) -> Message:
         line = HEADER, self._exchange.request_id
         return {**message, "headers": [*message.get("headers", ()), line]}
 
     async def _sent_in_parts(self, message: Message, body: bytes) -> Message:
-        """Sends all parts of the body but the last one; returns the message with that."""
-        bodies = self._exchange.bodies
+        """Sends all parts of the body but the last one; returns the message with that. Cancelled:
+        the client is slower than a sender of a body may be."""
+        bodies, bounds = self._exchange.bodies, self._service.config.bounds
         parts = memoryview(body)
-        while len(parts) > _PART:
-            part = bytes(parts[:_PART])
-            await self._send({"type": "http.response.body", "body": part, "more_body": True})
-            parts = parts[_PART:]
-            if bodies is not None:
-                await bodies.row.turn()
+        begin = asyncio.get_running_loop().time() + bounds.header_seconds
+        try:
+            async with asyncio.timeout_at(begin) as clock:
+                while len(parts) > _PART:
+                    part = bytes(parts[:_PART])
+                    await self._send({**message, "body": part, "more_body": True})
+                    parts = parts[_PART:]
+                    sent = len(body) - len(parts)
+                    clock.reschedule(begin + sent / bounds.body_bytes_per_second)
+                    if bodies is not None and len(body) > LARGE:
+                        await bodies.row.turn()
+        except TimeoutError:
+            raise Cancelled("the client takes the answer too slowly") from None
         return {**message, "body": bytes(parts)}
 
 

@@ -65,7 +65,8 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     upload_bytes: Positive = 64 << 20
     body_seconds: Seconds = 10.0
     body_bytes_per_second: Positive = 16 << 10
-    """A body that comes slower than this, once `body-seconds` are over, is refused."""
+    """A body that comes slower than this, once `body-seconds` are over, is refused; an answer that
+    is taken slower, once `header-seconds` are over, is cut off."""
     header_bytes: Positive = 32 << 10
     header_seconds: SomeSeconds = 10.0
     """For the head of a request to arrive, and for a caller to take what is sent to it."""

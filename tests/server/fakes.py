@@ -285,6 +285,6 @@ def recorded(exchange: Exchange) -> dict[str, Any]:
     found = msgspec.structs.asdict(exchange)
     assert found.pop("seconds") >= 0
     assert found.pop("request_id")
-    for name in ("started", "bodies", "held"):
+    for name in ("started", "bodies", "body", "held"):
         del found[name]
     return found

@@ -1,4 +1,4 @@
-"""Bodies that have come and are not answered: how much of them there may be."""
+"""Bodies that have come and answers that are not taken: how much of them there may be."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from pywasmtok.server import api
-from pywasmtok.server.app import create_app
+from pywasmtok.server.app import App, create_app
 from pywasmtok.server.config import Bounds, Config
 from pywasmtok.server.requests.body import read
-from pywasmtok.server.requests.body_budget import LARGE, Bodies, Row
+from pywasmtok.server.requests.body_budget import FREE, LARGE, Bodies, Row
 from pywasmtok.server.requests.record import Exchange
 from pywasmtok.tenants.errors import Overloaded, TooManyRequests
 
@@ -93,6 +96,88 @@ def test_slow_bodies_of_one_tenant_end_in_a_refusal() -> None:
             assert (await post(b'{"text": "x"}')).status_code == 404
             go.set()
             assert {(await one).status_code for one in held} == {404}
+        assert app.state.bodies.held == 0
+
+    asyncio.run(ask())
+
+
+SHARE = 8 * FREE
+
+
+class Asked:
+    """A request for an answer of so many bytes, whose parts wait until the client takes them."""
+
+    def __init__(self, app: App, size: int) -> None:
+        self.app = app
+        self.size = size
+        self.status = 0
+        self.parts: list[int] = []
+        self.takes = asyncio.Event()
+
+    async def __call__(self) -> Asked:
+        scope: dict[str, Any] = {
+            "type": "http",
+            "method": "GET",
+            "path": f"/{self.size}",
+            "query_string": b"",
+            "headers": [(b"host", b"localhost")],
+            "client": ("127.0.0.1", 1),
+        }
+        await self.app(scope, asyncio.Event().wait, self.send)  # type: ignore[arg-type]
+        return self
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        elif self.status == 200:
+            self.parts.append(len(message["body"]))
+            await self.takes.wait()
+
+
+def answering(body_bytes: int = FREE, **bounds: Any) -> App:
+    async def answer(request: Request) -> Response:
+        return Response(bytes(request.path_params["size"]))
+
+    config = Config(bounds=Bounds(body_bytes=body_bytes, **bounds))
+    return create_app(FakeService(config), [Route("/{size:int}", answer)])
+
+
+def test_answers_that_are_not_taken_are_bounded() -> None:
+    async def ask() -> None:
+        app = answering()
+        held = [Asked(app, SHARE // 4) for _ in range(4)]
+        tasks = [asyncio.create_task(one()) for one in held]
+        while not all(one.parts for one in held):
+            await asyncio.sleep(0)
+        assert app.state.bodies.held == SHARE
+        assert (await Asked(app, FREE + 1)()).status == 429
+        small = Asked(app, FREE)
+        small.takes.set()
+        assert (await small()).status == 200
+        for one in held:
+            one.takes.set()
+        for one in await asyncio.gather(*tasks):
+            assert (sum(one.parts), max(one.parts)) == (SHARE // 4, FREE)
+        assert app.state.bodies.held == 0
+        # It would not fit, however long the client waits.
+        assert (await Asked(app, SHARE + 1)()).status == 413
+
+    asyncio.run(ask())
+
+
+def test_an_answer_that_is_taken_too_slowly_is_cut_off() -> None:
+    """Although each of its parts is taken in time."""
+
+    class Slow(Asked):
+        async def send(self, message: Any) -> None:
+            await super().send(message)
+            await asyncio.sleep(0.02)
+
+    async def ask() -> None:
+        app = answering(MEGABYTE, header_seconds=0.5, body_bytes_per_second=1 << 40)
+        slow = Slow(app, 8 * MEGABYTE)
+        slow.takes.set()
+        assert sum((await slow()).parts) < slow.size
         assert app.state.bodies.held == 0
 
     asyncio.run(ask())

@@ -507,6 +507,14 @@ def test_usage_is_the_same_on_both_ways(both: Both) -> None:
     assert spent[0] == spent[1]
 
 
+def test_a_large_answer_is_sent_by_the_application_and_made_once(both: Both) -> None:
+    before = both.service.usage(LOCAL)
+    answers, at_once = both.agree(sent(("/tokenize", {"inputs": "a b " * 4000})), LAST)
+    assert at_once == 0
+    assert len(answers) > 200_000
+    assert both.service.usage(LOCAL).requests == before.requests + 2
+
+
 def test_a_server_that_drains_refuses(both: Both) -> None:
     both.service.lifecycle.draining = True
     try:
@@ -518,7 +526,7 @@ def test_a_server_that_drains_refuses(both: Both) -> None:
 
 
 def test_who_does_not_read_is_dropped() -> None:
-    asked = sent(("/tokenize", {"inputs": "a b " * 4000}))
+    asked = sent(("/tokenize", {"inputs": "a b " * 300}))
     with both_of(bounds=Bounds(header_seconds=1.5)) as both:
         with Connection(both.ports[0]) as connection:
             # Sending fails once the connection is gone.

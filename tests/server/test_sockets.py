@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,7 +25,9 @@ from pywasmtok.server.http.options import uvicorn_options
 from pywasmtok.server.http.protocol import BoundedHttp
 from pywasmtok.server.http.websocket import PatientSockets
 
+from .calls import words_of
 from .live import Connection, service_of, serving
+from .serving import until
 
 PATH = "/api/v1/tokenizers/small/stream"
 
@@ -236,6 +239,23 @@ def test_a_large_answer_goes_in_parts_and_others_are_served_meanwhile(
     assert found["count"] == len(found["ids"]) > 400_000
     assert sum(sent) >= len(answer)
     assert max(sent) <= 64 << 10
+
+
+def test_what_a_client_does_not_take_of_a_socket_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(words_of("x" * 60_000))
+    # More than the buffers of the system take.
+    asked = frame({"stream": "a", "open": True, "ids": [1] * 260})
+    with service_of({"small": str(path)}) as service:
+        app = create_app(service)
+        bodies = app.state.bodies
+        with serving(app) as port, opened(port) as connection:
+            connection.send(asked)
+            until(lambda: bodies.held > 15_000_000)
+            # What is sent is not counted any more. The answer to this comes after it.
+            connection.send(frame({"stream": "none"}))
+            while bodies.held:
+                assert connection.socket.recv(1 << 20)
 
 
 def test_a_refused_handshake_is_no_error_of_the_server(caplog: pytest.LogCaptureFixture) -> None:

@@ -94,6 +94,11 @@ class PatientSockets(WebSocketsSansIOProtocol):
         self._stop_write_timer()
         self._go_on()
 
+    async def send(self, message: Any) -> None:
+        """Also waits until the client has taken most of it: until then it is in memory."""
+        await super().send(message)
+        await self.writable.wait()
+
     def _stop_write_timer(self) -> None:
         if self._write_timer is not None:
             self._write_timer.cancel()

@@ -19,6 +19,7 @@ from ...errors import TokenizerError
 from ..dialects.errors import shaped
 from ..observe import trace
 from ..scheduling.executor import NotNowError
+from .body_budget import FREE
 from .endpoint import Begun, Call, Endpoint
 from .head import Head
 from .record import Exchange, route_class
@@ -143,8 +144,8 @@ class AtOnce:
     def answer(
         self, accepted: Accepted, body: bytes, client: str | None, lines: Lines
     ) -> bytes | Call:
-        """`lines`: headers of every response of this server. A `Call`: the request has to wait, and
-        the application does that."""
+        """`lines`: headers of every response of this server. A `Call`: the request has to wait, or
+        its answer has to be sent in parts, and the application does that."""
         endpoint, service = accepted.endpoint, self._service
         exchange = Exchange(
             "POST",
@@ -166,6 +167,9 @@ class AtOnce:
         except Exception as error:
             answer = _refused(error, exchange, accepted.path, lines)
         else:
+            if len(done) > FREE:
+                call.done = done
+                return call
             exchange.status, exchange.sent = _OK, len(done)
             if lines is not self._lines:
                 self._lines, self._begin = lines, _first_lines(_OK, lines)

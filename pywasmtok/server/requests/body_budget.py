@@ -1,7 +1,7 @@
-"""Bounds on what received bodies take until they are answered: memory, and places for uploads.
+"""Bounds on what bodies and their answers take until all is sent: memory, and places for uploads.
 
 Each body has a bound, and so has the number of connections. Without these bounds one tenant could
-fill both, with slow bodies of a megabyte each.
+fill both, with slow bodies of a megabyte each, or with answers of many that it takes slowly.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from ...errors import QuotaExceeded
 from ...tenants.errors import Overloaded, TooManyRequests
 
 __all__ = ["FREE", "LARGE", "Bodies"]
 
 FREE: Final = 64 << 10
-"""Bytes of a body that are not counted: the bound on connections covers them."""
+"""Bytes of a body or an answer that are not counted: the bound on connections covers them."""
 
 LARGE: Final = 256 << 10
 """A body or an answer up to this size takes less of the event loop than the request around it. It
@@ -42,19 +43,26 @@ class Bodies:
         self.held = 0
         self.row = Row()
 
-    def take(self, tenant: str, more: int) -> None:
-        """TooManyRequests, Overloaded: the body cannot be kept now."""
-        mine = self._of[tenant] + more
-        if mine > self._most_of_one:
+    def take(self, tenant: str, more: int, held: int = 0) -> None:
+        """TooManyRequests, Overloaded: the body or answer cannot be kept now. QuotaExceeded: it
+        never can. `held`: what the same request has taken before."""
+        mine, most = self._of[tenant] + more, self._most_of_one
+        if held + more > most:
+            raise QuotaExceeded.of(
+                f"a body and an answer of {held + more} bytes; a request may have {most}",
+                most,
+                held + more,
+                hint="Ask for less at once",
+            )
+        if mine > most:
             raise TooManyRequests.of(
-                f"{mine} bytes of bodies of this tenant wait for their answers;"
-                f" {self._most_of_one} may",
-                self._most_of_one,
+                f"{mine} bytes of bodies and answers of this tenant are on their way; {most} may",
+                most,
                 mine,
                 hint="Ask again after the answers to earlier requests",
             )
         if self.held + more > self._most:
-            raise Overloaded("too many large bodies are on their way already")
+            raise Overloaded("too many large bodies and answers are on their way already")
         self._of[tenant] = mine
         self.held += more
 

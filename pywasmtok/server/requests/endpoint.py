@@ -129,14 +129,17 @@ class Call(Struct):
     endpoint: Endpoint
     served: Served
     exchange: Exchange
+    done: bytes | None = None
+    """The answer, if it is there and only has to be sent."""
 
     async def response(self, service: ServiceLike) -> Response:
-        asked, served = self.asked, self.served
-        made = partial(asked.answer, asked.request, served)
-        inline = asked.cost <= self.endpoint.inline_cost
-        answer = await service.run(
-            served, asked.cost, made, inline=inline, operation=asked.operation
-        )
+        asked, served, answer = self.asked, self.served, self.done
+        if answer is None:
+            made = partial(asked.answer, asked.request, served)
+            inline = asked.cost <= self.endpoint.inline_cost
+            answer = await service.run(
+                served, asked.cost, made, inline=inline, operation=asked.operation
+            )
         response = Response(answer)
         response.raw_headers = self.lines(answer)
         return response

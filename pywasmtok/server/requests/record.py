@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from .body_budget import FREE
+
 if TYPE_CHECKING:
     from ..contract import Caller
     from .body_budget import Bodies
@@ -32,8 +34,10 @@ class Exchange(Struct):
     status: int = 0
     received: int = 0
     bodies: Bodies | None = None
+    body: int = 0
+    """Bytes of the body that are in memory, if they are many."""
     held: int = 0
-    """Bytes of the body that `bodies` counts."""
+    """Bytes of the body and the answer that `bodies` counts."""
     sent: int = 0
     error: str | None = None
     """The kind of the error."""
@@ -48,8 +52,17 @@ class Exchange(Struct):
 
     def hold(self, size: int) -> None:
         """So many bytes of the body are in memory by now."""
+        self._take(size)
+        self.body = size
+
+    def hold_answer(self, size: int) -> None:
+        """So many bytes of the answer are in memory, until `let_go`."""
+        if size > FREE:
+            self._take(self.body + size)
+
+    def _take(self, size: int) -> None:
         if self.bodies is not None and size > self.held:
-            self.bodies.take(self.payer, size - self.held)
+            self.bodies.take(self.payer, size - self.held, self.held)
             self.held = size
 
     def let_go(self) -> None:
