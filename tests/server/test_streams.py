@@ -20,7 +20,7 @@ from pywasmtok.server.contract import LOCAL, TenantRecord
 from pywasmtok.server.errors import BadRequest
 from pywasmtok.tenants import TenantLimits
 
-from .calls import client_of, error_of, events_of
+from .calls import client_of, error_of, events_of, words_of
 from .fakes import FakeService
 
 # Words of the small vocabulary, whose bytes wait for the end of their run.
@@ -344,6 +344,21 @@ def test_how_many_and_how_much() -> None:
         state = state_of(post(client, ids=[A, B, A, B]))
         over = client.post("/tokenizers/it/stream", json={"ids": [A, B], "state": state})
         assert (over.status_code, error_of(over)["kind"]) == (413, "quota_exceeded")
+
+
+def test_the_text_of_a_step_is_bounded_before_it_is_sent() -> None:
+    """An id can stand for a long text. A step that is refused changes nothing."""
+    service = made(TenantLimits(stream_bytes=100))
+    service.add_public("long", open_bytes(words_of("x" * 60)))
+    with client_of(service) as client:
+        refused = client.post("/tokenizers/long/stream", json={"ids": [1, 1]})
+        assert (refused.status_code, error_of(refused)["asked"]) == (413, 129)
+        with connect(client, "long") as socket:
+            assert say(socket, stream="a", open=True, ids=[1])["text"] == "x" * 60
+            error = say(socket, stream="a", ids=[1])["error"]
+            assert (error["kind"], error["limit"]) == ("quota_exceeded", 100)
+            assert say(socket, stream="a", ids=[0])["text"] == " [UNK]"
+            assert say(socket, stream="a", finish=True)["ended"] is True
 
 
 def test_a_state_that_grew_too_large_is_not_given_out() -> None:

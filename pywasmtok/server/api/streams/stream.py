@@ -76,8 +76,7 @@ class OpenStream:
     def step(self, ids: Sequence[int], finish: bool) -> Step:
         spent = _checked(self.served, self._spent, len(ids) * ID_BYTES)
         self.served.tokens = len(ids)
-        found = self._with_tokenizer(lambda: self._step(ids, finish))
-        self._spent = spent + len(found.text.encode())
+        found = self._with_tokenizer(lambda: self._step(ids, finish, spent))
         self.over = found.matched is not None
         return found
 
@@ -88,19 +87,23 @@ class OpenStream:
             VERSION, expires, tenant, name, served.digest, self._spent, self._stops, core
         )
 
-    def _step(self, ids: Sequence[int], finish: bool) -> Step:
-        """All or nothing: if the flush fails, the ids before it have no effect either."""
-        inner = self._inner.copy()
+    def _step(self, ids: Sequence[int], finish: bool, spent: int) -> Step:
+        """All or nothing: if the flush fails, or the text is too long, the ids before it have no
+        effect either."""
+        inner, matched = self._inner.copy(), None
         if isinstance(inner, DecodeStream):
             text = inner.step_batch(ids) if ids else ""
             text += inner.flush() if finish else ""
-            self._inner = inner
-            return Step(text, None)
-        text = inner.process_tokens(ids).output.text if ids else ""
-        if finish and not inner.is_stopped:
-            text += inner.flush().text
+        else:
+            text = inner.process_tokens(ids).output.text if ids else ""
+            if finish and not inner.is_stopped:
+                text += inner.flush().text
+            matched = _matched(inner)
+        size = len(text.encode())
+        # Without ids it is what was held back, which is short: a stream can always be finished.
+        self._spent = _checked(self.served, spent, size) if ids else spent + size
         self._inner = inner
-        return Step(text, _matched(inner))
+        return Step(text, matched)
 
     def _with_tokenizer(self, call: Callable[[], T]) -> T:
         """An idle tenant may have lost its instances: then the tokenizer is made anew."""
