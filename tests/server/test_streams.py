@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -388,6 +389,13 @@ def test_a_message_that_is_too_large() -> None:
         with pytest.raises(WebSocketDisconnect) as closed:
             socket.receive_json()
         assert closed.value.code == 1009
+
+
+def test_a_message_is_measured_in_bytes() -> None:
+    with client_of(made(message_bytes=100)) as client, connect(client) as socket:
+        socket.send_text(json.dumps({"stream": "é" * 50}, ensure_ascii=False))
+        last = socket.receive_json()
+        assert (last["error"]["limit"], last["error"]["asked"]) == (100, 114)
 
 
 def test_nothing_moves() -> None:

@@ -61,7 +61,7 @@ class _Connection:
         self._name: str = websocket.path_params["name"]
         self._bounds: Streams = desk.service.config.streams
         self._streams: dict[str, OpenStream] = {}
-        self._line: asyncio.Queue[str | bytes | None] = asyncio.Queue(_LINE)
+        self._line: asyncio.Queue[bytes | None] = asyncio.Queue(_LINE)
         self._ending: TokenizerError | None = None
         self._failed: BaseException | None = None
         self._moved = 0.0
@@ -114,7 +114,7 @@ class _Connection:
             if allowed < 0:
                 await asyncio.sleep(-allowed / rate)
             said = message.get("text")
-            data: str | bytes = message["bytes"] if said is None else said
+            data: bytes = message["bytes"] if said is None else said.encode()
             if len(data) > most:
                 self._end(InputTooLarge.of("a message is too large", most, len(data)))
                 return
@@ -161,12 +161,11 @@ class _Connection:
             self._line.task_done()
         await self._farewell(self._ending)
 
-    async def _answered(self, data: str | bytes) -> StreamEvent:
-        whole = data.encode() if isinstance(data, str) else data
+    async def _answered(self, data: bytes) -> StreamEvent:
         try:
-            message = await self._decoded(whole)
+            message = await self._decoded(data)
         except TokenizerError as error:
-            return self._refused(_name_in(whole), error)
+            return self._refused(_name_in(data), error)
         try:
             return await self._step(message)
         except TokenizerError as error:
