@@ -9,6 +9,7 @@ import socket
 import stat
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,21 @@ def test_a_revoked_admins_key_stays_revoked(
     assert old.hash not in [one.hash for one in store.keys()]
     assert "was revoked" in caplog.text
     store.close()
+
+
+def test_a_key_file_whose_key_has_expired_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, path = MemoryStore(), tmp_path / "key"
+    give_admin_key(store, path)
+    (old,) = store.keys()
+    store.put_key(make_key(None)[1], keep_others=0.0)
+    give_admin_key(store, path)
+    assert f"the key in {path} has expired: it opens nothing" in caplog.text
+    for one in store.keys():
+        store.put_key(replace(one, expires=old.created))
+    with pytest.raises(InvalidArgument, match="has expired"):
+        give_admin_key(store, path)
 
 
 def test_a_store_with_keys_needs_them(tmp_path: Path) -> None:

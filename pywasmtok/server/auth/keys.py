@@ -12,7 +12,7 @@ from typing import Final
 
 from ..contract import KeyRecord, TenantRecord
 
-__all__ = ["KeyIndex", "hash_of", "is_key", "make_key", "record_of"]
+__all__ = ["KeyIndex", "hash_of", "is_good", "is_key", "make_key", "record_of"]
 
 _TENANTS: Final = "pwt_"
 _ADMINS: Final = "pwt_admin_"
@@ -63,13 +63,14 @@ class KeyIndex:
         record = self._records.get(hashed)
         if record is None or not hmac.compare_digest(record.hash, hashed):
             return None
-        return record if _is_good(record, now) else None
+        return record if is_good(record, now) else None
 
     def is_good(self, id: str, now: float | None = None) -> bool:
         """Whether a key that was found before would be found again."""
         record = self._by_id.get(id)
-        return record is not None and _is_good(record, now)
+        return record is not None and is_good(record, now)
 
 
-def _is_good(record: KeyRecord, now: float | None) -> bool:
+def is_good(record: KeyRecord, now: float | None = None) -> bool:
+    """Whether it has not expired."""
     return record.expires is None or record.expires > (time.time() if now is None else now)

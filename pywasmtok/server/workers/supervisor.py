@@ -23,7 +23,7 @@ import msgspec
 from ..._host.linux.priority import keep_off, step_back
 from ...errors import InvalidArgument, TokenizerError
 from ...tenants.shared_counts import Board, SharedCounts
-from ..auth.keys import is_key, make_key, record_of
+from ..auth.keys import is_good, is_key, make_key, record_of
 from ..config import Config
 from ..http.tls import tls_context
 from ..opening import check_workers, open_service
@@ -183,18 +183,19 @@ def give_admin_key(store: Store, path: Path) -> None:
         )
     record = record_of(key, None)
     known = store.keys()
-    if record.hash in [one.hash for one in known]:
+    mine = next((one for one in known if one.hash == record.hash), None)
+    if mine is not None and is_good(mine):
         return
-    if not store.was_revoked(record.hash):
+    if mine is None and not store.was_revoked(record.hash):
         store.put_key(record)
         return
-    revoked = InvalidArgument(
-        f"the key in {path} was revoked",
+    ended = InvalidArgument(
+        f"the key in {path} {'was revoked' if mine is None else 'has expired'}",
         hint="Delete the file, and a new key is written there; or name a file with another key",
     )
-    if not any(one.tenant is None for one in known):
-        raise revoked
-    log.warning("%s: it opens nothing. %s", revoked.message, revoked.hint)
+    if not any(one.tenant is None and is_good(one) for one in known):
+        raise ended
+    log.warning("%s: it opens nothing. %s", ended.message, ended.hint)
 
 
 def _write_new_key(path: Path) -> str:
