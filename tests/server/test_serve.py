@@ -226,6 +226,21 @@ def test_a_key_file_whose_key_has_expired_is_reported(
         give_admin_key(store, path)
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_needs_keys_and_has_none_says_how_they_are_made(
+    tmp_path: Path, workers: str
+) -> None:
+    store, log, file = str(tmp_path / "store"), tmp_path / "log", str(tmp_path / "key")
+    how = "builtin:demo", "--host", "0.0.0.0", "--store", store, "--workers", workers
+    with served(*how, log=log):
+        until(lambda: f"`pywasmtok tenants add NAME --store {store}`" in log.read_text())
+        assert log.read_text().count("refused with 401") == 1
+    with served(*how, "--admin-key-file", file, log=log) as server:
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(120)
+    assert "refused with 401" not in log.read_text()
+
+
 def test_a_store_with_keys_needs_them(tmp_path: Path) -> None:
     folder = str(tmp_path / "store")
     store = open_store(folder)

@@ -28,6 +28,7 @@ from ..config import Config
 from ..http.tls import tls_context
 from ..opening import check_workers, open_service
 from ..reload import HANGUP, OwnReload, ProcessReload
+from ..store import MEMORY
 from .handover_socket import linked
 from .heartbeats import SILENT, Heartbeats, Silence, cause_of
 from .reloads import Reloads, WorkerReload
@@ -87,6 +88,7 @@ def run(
         stack.callback(service.close)
         if admin_key_file is not None:
             give_admin_key(service.store, Path(admin_key_file))
+        _look_for_keys(service)
         reload = OwnReload(config, read, _process_reload(service, admin_key_file))
         return serve(service, listening, lambda: say(address, service.config), reload=reload)
 
@@ -198,6 +200,16 @@ def give_admin_key(store: Store, path: Path) -> None:
     log.warning("%s: it opens nothing. %s", ended.message, ended.hint)
 
 
+def _look_for_keys(service: Service) -> None:
+    config = service.config
+    if not config.needs_keys or any(map(is_good, service.store.keys())):
+        return
+    how = "--admin-key-file FILE makes an admin's"
+    if config.storage.path != MEMORY:
+        how += f", `pywasmtok tenants add NAME --store {config.storage.path}` one of a tenant"
+    log.warning("requests need a key and there is none, so each is refused with 401: %s", how)
+
+
 def _write_new_key(path: Path) -> str:
     key, _ = make_key(None)
     try:
@@ -234,6 +246,7 @@ def _run_workers(said: _Said, listening: socket.socket, say: Callable[[Config], 
     try:
         if said.admin_key_file is not None:
             give_admin_key(service.store, Path(said.admin_key_file))
+        _look_for_keys(service)
     finally:
         service.close()
     said = said._replace(needs_keys=service.config.needs_keys)
