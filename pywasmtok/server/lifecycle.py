@@ -261,7 +261,9 @@ def serve(
             self.should_exit = True
 
     arriving: set[asyncio.Task[None]] = set()
-    options = {"timeout_graceful_shutdown": _LAST_SECONDS, "log_level": "warning", **options}
+    # uvicorn's own handlers would write on the event loop.
+    log = {"log_level": "warning", "log_config": None}
+    options = {"timeout_graceful_shutdown": _LAST_SECONDS, **log, **options}
     server = Server(uvicorn.Config(app, **options))
     server.run(sockets=sockets if context is None else [])
     if not server.started:

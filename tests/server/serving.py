@@ -39,8 +39,9 @@ class Server:
 
 
 @contextmanager
-def served(*arguments: str, log: Path | None = None, **environment: str) -> Iterator[Server]:
-    """On any free port; ended when the test is, whatever it did."""
+def served(*arguments: str, log: Path | int | None = None, **environment: str) -> Iterator[Server]:
+    """On any free port; ended when the test is, whatever it did. `log`: a file, or a descriptor,
+    which is closed."""
     root = str(Path(__file__).parents[2])
     command = [sys.executable, "-m", "pywasmtok", "serve", "--port", "0", "--json", *arguments]
     with open(os.devnull if log is None else log, "w", encoding="utf-8") as errors:

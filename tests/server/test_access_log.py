@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import threading
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from pywasmtok.server.contract import Caller
 from pywasmtok.server.observe.access_log import AccessLog
+from pywasmtok.server.observe.error_log import error_log
 from pywasmtok.server.observe.trace import Trace
 from pywasmtok.server.requests.record import Exchange
 
@@ -87,7 +89,7 @@ def test_a_method_that_nobody_knows_is_not_repeated() -> None:
 def test_a_stream_that_takes_nothing_does_not_hold_up_who_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pywasmtok.server.observe.access_log._MOST_WAITING", 10)
+    monkeypatch.setattr("pywasmtok.server.observe.line_writer._MOST_WAITING", 10)
     inside, go_on = threading.Event(), threading.Event()
 
     class Stuck(io.StringIO):
@@ -124,13 +126,40 @@ def test_a_pipe_that_nobody_reads_holds_up_neither_writers_nor_the_end() -> None
         # Together more than a pipe holds.
         for _ in range(10_000):
             log.write(Exchange("GET"))
-        log.close(0.01)
+        log._lines.close(0.01)
         # The stream is free for others: the thread has no lock of it.
         stream.flush()
-        while log._thread.is_alive():
+        while log._lines.thread.is_alive():
             assert os.read(taken.fileno(), 1 << 16)
-            log._thread.join(0.001)
+            log._lines.thread.join(0.001)
     assert log.dropped == 0
+
+
+def test_loggers_do_not_wait_for_a_pipe_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr("pywasmtok.server.observe.line_writer._MOST_WAITING", 10)
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as taken, os.fdopen(writer, "w", encoding="utf-8") as stream:
+        with error_log(stream):
+            (handler,) = logging.getLogger().handlers
+            log = logging.getLogger("pywasmtok.anything")
+            log.warning("%s is said", "this")
+            log.info("this is not")
+            log.error("%d", "no number")
+            assert os.read(taken.fileno(), 1 << 16) == b"this is said\n"
+            lines: Any = getattr(handler, "lines")  # noqa: B009
+            assert lines.dropped == 1
+            # More than a pipe holds: the thread is in the midst of it.
+            log.error("x" * (1 << 20))
+            assert os.read(taken.fileno(), 1)
+            for _ in range(100):
+                log.error("more")
+            assert lines.dropped == 91
+            lines.close(0.01)
+            while lines.thread.is_alive():
+                assert os.read(taken.fileno(), 1 << 20)
+                lines.thread.join(0.001)
+        assert logging.getLogger().handlers == []
 
 
 def test_a_time_is_that_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_an_answer_has_the_name_of_its_request(served: Served, begin: bytes, sta
             names.append(name)
     assert len(set(names)) == 4
     assert names[2:] == ["mine-7", "mine-8"]
-    log._write_waiting()
+    log._lines._write_waiting()
     logged: list[Any] = [json.loads(line)["request"] for line in stream.getvalue().splitlines()]
     assert set(names) <= set(logged)
 

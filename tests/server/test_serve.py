@@ -9,6 +9,7 @@ import socket
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,21 @@ def test_a_server_that_needs_keys_and_has_none_says_how_they_are_made(
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(120)
     assert "refused with 401" not in log.read_text()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_whose_log_is_not_read_goes_on(tmp_path: Path, workers: str) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    how = "builtin:demo", "--workers", workers, "--store", str(tmp_path / "store")
+    with os.fdopen(reader, "rb"), served(*how, log=writer) as server:
+        # This is a line of the log.
+        assert server.post("/api/v1/reload", None).json()["changed"] == []
+        assert server.get("/health").status_code == 200
 
 
 def test_a_store_with_keys_needs_them(tmp_path: Path) -> None:

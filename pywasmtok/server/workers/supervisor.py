@@ -26,6 +26,7 @@ from ...tenants.shared_counts import Board, SharedCounts
 from ..auth.keys import is_good, is_key, make_key, record_of
 from ..config import Config
 from ..http.tls import tls_context
+from ..observe.error_log import error_log
 from ..opening import check_workers, open_service
 from ..reload import HANGUP, OwnReload, ProcessReload
 from ..store import MEMORY
@@ -76,6 +77,7 @@ def run(
     listening = _bind(config)
     address = _address(config, listening)
     with ExitStack() as stack:
+        stack.enter_context(error_log(sys.stderr))
         stack.callback(listening.close)
         if HANGUP is not None and threading.current_thread() is threading.main_thread():
             # Until the server can read its configuration again, it has just read it.
@@ -478,16 +480,18 @@ def _worker(
         keep_off(config["listen"]["workers"])
     siblings = None if shared.siblings is None else Path(shared.siblings)
     counts = None if shared.board is None else SharedCounts(shared.board, number)
-    try:
-        service = open_service(msgspec.convert(config, Config), siblings=siblings, counts=counts)
-    except TokenizerError as error:
-        print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
-        sys.exit(3)
-    service.lifecycle.heartbeats = service.metrics.heartbeats = heartbeats
-    service.lifecycle.beat = partial(heartbeats.beat, number)
-    try:
-        reload = WorkerReload(to_supervisor, _process_reload(service, shared.admin_key_file))
-        code = serve(service, listening, kind=kind, reload=reload)
-    finally:
-        service.close()
+    with error_log(sys.stderr):
+        try:
+            said = msgspec.convert(config, Config)
+            service = open_service(said, siblings=siblings, counts=counts)
+        except TokenizerError as error:
+            print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
+            sys.exit(3)
+        service.lifecycle.heartbeats = service.metrics.heartbeats = heartbeats
+        service.lifecycle.beat = partial(heartbeats.beat, number)
+        try:
+            reload = WorkerReload(to_supervisor, _process_reload(service, shared.admin_key_file))
+            code = serve(service, listening, kind=kind, reload=reload)
+        finally:
+            service.close()
     sys.exit(code)
