@@ -329,10 +329,22 @@ class ServiceLike(Protocol):
         """All that is known: what is stored, and what this process has not yet written."""
         ...
 
-    def upload(
+    def add(
         self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str
+    ) -> FileInfo:
+        """Reads the file, in a sandbox. For a thread; `keep` has to follow."""
+        ...
+
+    def keep(
+        self,
+        tenant: TenantLike,
+        info: FileInfo,
+        data: bytes,
+        options: Mapping[str, Any],
+        alias: str,
     ) -> str:
-        """Reads the file, keeps it, points the alias to it; the digest. For a thread."""
+        """Stores the file, points the alias to it; the digest. For a thread that may wait for the
+        store."""
         ...
 
     def default_limits(self) -> TenantLimits:
@@ -366,5 +378,18 @@ class ServiceLike(Protocol):
         *,
         operation: str = "other",
     ) -> T:
-        """The same without a tokenizer: files, and changes of records."""
+        """The same without a tokenizer."""
+        ...
+
+    async def change(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        prepare: Callable[[], Callable[[], T]],
+        *,
+        operation: str = "other",
+    ) -> T:
+        """`run_for` of `prepare`, and then what it answers, which may wait for the store: so a slow
+        or locked store holds no thread of calls. How much waits there is for the caller to
+        bound."""
         ...

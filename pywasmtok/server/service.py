@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -61,6 +63,9 @@ _log = logging.getLogger("pywasmtok")
 # How often usage is written and memory is checked.
 _UPKEEP_SECONDS: Final = 5.0
 
+# Changes of the store at the same time. SQLite has one writer; files are written beside it.
+_STORE_THREADS: Final = 4
+
 # Names whose meaning is cached.
 _MOST_FOUND: Final = 8192
 
@@ -108,6 +113,7 @@ class Service:
         self._may_be_hf = choose_encoder(config.encoder) != "core"
         # Digests that the operator has assigned to HuggingFace one by one.
         self._hf: set[str] = set()
+        self._changes = ThreadPoolExecutor(_STORE_THREADS, "pywasmtok-store")
         self._end = threading.Event()
         self._upkeep: threading.Thread | None = None
         self._add_tenant(PUBLIC, changed(TenantLimits(), _PUBLIC_LIMITS))
@@ -212,6 +218,21 @@ class Service:
     ) -> Coroutine[Any, Any, T]:
         return self._counted(tenant, cost, call, inline=False, operation=operation, served=None)
 
+    async def change(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        prepare: Callable[[], Callable[[], T]],
+        *,
+        operation: str = "other",
+    ) -> T:
+        def begin() -> Future[T]:
+            # Also if the client has left by now: what was prepared is stored, or given up.
+            return self._changes.submit(prepare())
+
+        made = await self.run_for(tenant, cost, begin, operation=operation)
+        return await asyncio.shield(asyncio.wrap_future(made))
+
     async def _counted(
         self,
         tenant: TenantLike,
@@ -267,8 +288,13 @@ class Service:
         alias: str | None,
         keep: Collection[str] = (),
     ) -> str:
-        """What no alias names any more makes room where there is none, except for what is in
-        `keep`."""
+        """`add` and `keep`. What no alias names any more makes room where there is none, except for
+        what is in `keep`."""
+        return self.keep(tenant, self.add(tenant, data, options, alias), data, options, alias, keep)
+
+    def add(
+        self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str | None
+    ) -> FileInfo:
         if alias is not None:
             check_alias(alias)
         if tenant.name != PUBLIC and "encoder" in options:
@@ -276,7 +302,17 @@ class Service:
                 "files of tenants are read by the core only",
                 hint="encoder is for the operator's own tokenizers",
             )
-        info = self._added(tenant, data, options)
+        return self._added(tenant, data, options)
+
+    def keep(  # noqa: PLR0917
+        self,
+        tenant: TenantLike,
+        info: FileInfo,
+        data: bytes,
+        options: Mapping[str, Any],
+        alias: str | None,
+        keep: Collection[str] = (),
+    ) -> str:
         said = json.dumps(options, sort_keys=True) if options else "{}"
         record = TokenizerRecord(tenant.name, info, said, time.time())
         limits = tenant.limits
@@ -393,6 +429,7 @@ class Service:
         if self._upkeep is not None:
             self._upkeep.join()
         self.work.close()
+        self._changes.shutdown(cancel_futures=True)
         self._usage.write()
         for part in (self.metrics, self.access_log, self.pool, self.store):
             if part is not None:

@@ -229,10 +229,19 @@ class FakeService:
             for one in self.store.tokenizers(caller.tenant)
         ] + self._lists[PUBLIC]
 
-    def upload(
+    def add(
         self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str
+    ) -> FileInfo:
+        return tenant.add(data, **options)
+
+    def keep(
+        self,
+        tenant: TenantLike,
+        info: FileInfo,
+        data: bytes,
+        options: Mapping[str, Any],
+        alias: str,
     ) -> str:
-        info = tenant.add(data, **options)
         self.store.put_tokenizer(
             TokenizerRecord(tenant.name, info, json.dumps(dict(options)), time.time()),
             data,
@@ -260,6 +269,17 @@ class FakeService:
         self.operations.append(operation)
         found: T = await self.work.run(tenant, cost, call)
         return found
+
+    async def change(
+        self,
+        tenant: TenantLike,
+        cost: int,
+        prepare: Callable[[], Callable[[], T]],
+        *,
+        operation: str = "other",
+    ) -> T:
+        change = await self.run_for(tenant, cost, prepare, operation=operation)
+        return await asyncio.to_thread(change)
 
     async def run(
         self,

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 import small
 from starlette.testclient import TestClient
 from streams import llama, open_bytes
 
+from pywasmtok.server import api
+from pywasmtok.server.app import create_app
 from pywasmtok.server.auth.keys import make_key
-from pywasmtok.server.config import Config
+from pywasmtok.server.config import Bounds, Config
 from pywasmtok.server.contract import LOCAL, TenantRecord
 from pywasmtok.tenants import TenantLimits
 
-from .calls import client_of, error_of
+from .calls import PREFIX, client_of, error_of, words_of
 from .fakes import FakeService
+from .live import service_of
 
 
 @pytest.fixture
@@ -313,6 +319,52 @@ def state_of(client: TestClient, headers: dict[str, str]) -> str:
     answer = client.post("/tokenizers/mine/stream", json={"ids": [1]}, headers=headers)
     state: str = events_of(answer.text)[-1][1]["state"]
     return state
+
+
+@pytest.mark.parametrize("what", ["put_alias", "put_tokenizer"])
+def test_a_store_that_is_locked_holds_no_call_of_others(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither changes of records nor uploads take the threads of calls while they wait for it."""
+    go_on = threading.Event()
+
+    async def ask() -> None:
+        bounds = Bounds(threads=1)
+        with service_of({"demo": "builtin:demo"}, bounds=bounds) as service:
+            app = create_app(service, api.routes(service))
+            store_it = getattr(service.store, what)
+            inside = threading.Semaphore(0)
+
+            def locked(*args: Any, **named: Any) -> None:
+                inside.release()
+                assert go_on.wait(60)
+                store_it(*args, **named)
+
+            transport = httpx.ASGITransport(app)
+            base = f"http://127.0.0.1{PREFIX}"
+            async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+                (await client.put("/tokenizers/mine", content=small.file())).raise_for_status()
+                monkeypatch.setattr(service.store, what, locked)
+
+                async def change(number: int) -> httpx.Response:
+                    if what == "put_alias":
+                        body = {"tokenizer": "mine"}
+                        return await client.put(f"/aliases/n{number}", json=body)
+                    file = words_of(f"w{number}")
+                    return await client.put(f"/tokenizers/n{number}", content=file)
+
+                waiting = [asyncio.create_task(change(number)) for number in range(8)]
+                try:
+                    assert await asyncio.to_thread(inside.acquire, timeout=60)
+                    body = {"text": "a b " * 20_000}
+                    asked = client.post("/tokenizers/demo/encode", json=body)
+                    assert (await asyncio.wait_for(asked, 60)).status_code == 200
+                    assert (await change(8)).status_code == 429
+                finally:
+                    go_on.set()
+                assert {(await one).status_code for one in waiting} == {200}
+
+    asyncio.run(ask())
 
 
 def test_changes_of_records_take_their_turn_and_are_counted(

@@ -34,6 +34,7 @@ from pywasmtok.server.contract import (
 from pywasmtok.server.errors import NotFound
 from pywasmtok.server.service import Service
 from pywasmtok.server.store import MEMORY, open_store
+from pywasmtok.server.store.memory import MemoryStore
 from pywasmtok.tenants import TenantPool, digest_of
 from pywasmtok.tenants.contract import FileInfo, Usage
 from pywasmtok.tenants.errors import StorageFull, UnknownTokenizer
@@ -440,6 +441,35 @@ def test_usage_is_what_is_stored_and_what_came_since(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         again.usage("nobody")
     again.close()
+
+
+def test_usage_does_not_wait_for_a_store_that_is_locked() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Locked(MemoryStore):
+        def add_usage(self, tenant: str, usage: Usage) -> None:
+            inside.set()
+            assert go_on.wait(60)
+            super().add_usage(tenant, usage)
+
+    store = Locked()
+    store.put_tenant(TenantRecord("acme", TenantLimits(), 1.0))
+    service, pool = made(store)
+    pool.get("acme").note(tokens=7)
+    writing = threading.Thread(target=service._usage.write)
+    writing.start()
+    try:
+        assert inside.wait(60)
+        assert service.usage("acme").tokens == 7
+        # A tenant that another process has made is there, too: the event loop may find it first.
+        store.put_tenant(TenantRecord("late", TenantLimits(), 2.0))
+        assert service.usage("late") == Usage()
+        assert writing.is_alive()
+    finally:
+        go_on.set()
+        writing.join()
+    assert service.usage("acme").tokens == store.usage("acme").tokens == 7
+    service.close()
 
 
 def test_who_is_given_the_name_of_another_begins_anew(tmp_path: Path) -> None:

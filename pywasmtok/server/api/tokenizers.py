@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from starlette.responses import Response
 
-from ...tenants.errors import UnknownTokenizer
+from ...tenants.contract import FileInfo
+from ...tenants.errors import Cancelled, UnknownTokenizer
 from ...tenants.loads import START
 from ..contract import PUBLIC, AliasRecord, Caller, Listed, ServiceLike
 from ..errors import BadRequest, Forbidden
@@ -57,14 +60,23 @@ async def upload(request: Request, service: ServiceLike) -> Response:
     with places, typed_errors(), await asyncio.to_thread(tempfile.TemporaryFile) as file:
         length = await body.read_into(request, file.write, most)
 
-        def call() -> str:
+        def add() -> Callable[[], str]:
             file.seek(0)
             start = file.read(START)
             with tenant.reading(length, start):
                 file.seek(0)
-                return service.upload(tenant, file.read(), options, name)
+                return partial(keep, service.add(tenant, file.read(), options, name))
 
-        digest = await service.run_for(tenant, length, call, operation="upload")
+        def keep(info: FileInfo) -> str:
+            try:
+                file.seek(0)
+                data = file.read()
+            except ValueError:
+                tenant.remove(info.digest)
+                raise Cancelled("the client has left") from None
+            return service.keep(tenant, info, data, options, name)
+
+        digest = await service.change(tenant, length, add, operation="upload")
     return _answer(service, caller, digest, name)
 
 
@@ -85,7 +97,7 @@ async def delete(request: Request, service: ServiceLike) -> Response:
         else:
             store.remove_name(owner, name)
 
-    await service.run_for(service.tenant(owner), _CHANGE, change)
+    await _changed(request, owner, change)
     return Response(status_code=204)
 
 
@@ -102,7 +114,7 @@ async def put_alias(request: Request, service: ServiceLike) -> Response:
     def change() -> None:
         service.store.put_alias(AliasRecord(owner, name, served.digest))
 
-    await service.run_for(service.tenant(owner), _CHANGE, change)
+    await _changed(request, owner, change)
     return _answer(service, caller, served.digest, name)
 
 
@@ -117,8 +129,15 @@ async def delete_alias(request: Request, service: ServiceLike) -> Response:
     def change() -> None:
         service.store.remove_alias(owner, name)
 
-    await service.run_for(service.tenant(owner), _CHANGE, change)
+    await _changed(request, owner, change)
     return Response(status_code=204)
+
+
+async def _changed(request: Request, owner: str, change: Callable[[], None]) -> None:
+    service: ServiceLike = request.app.state.service
+    tenant = service.tenant(owner)
+    with request.app.state.bodies.upload(owner, max(1, tenant.limits.concurrent)):
+        await service.change(tenant, _CHANGE, lambda: change)
 
 
 def _owner(caller: Caller) -> str:

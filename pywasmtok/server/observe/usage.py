@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
+from typing import Final
 
 from ...errors import TokenizerError
 from ...tenants.contract import TenantLike, Usage
@@ -18,12 +19,18 @@ __all__ = ["UsageWriter"]
 
 _log = logging.getLogger("pywasmtok")
 
+# Writing the usage of a tenant takes milliseconds.
+_WRITE_SECONDS: Final = 0.5
+
 
 class UsageWriter:
     def __init__(self, store: Store, counts: Counts) -> None:
         self._store = store
         self._counts = counts
+        # Around the dictionaries below; never while the store is waited for.
         self._lock = threading.Lock()
+        # From a write to the store until it is noted.
+        self._writing = threading.Lock()
         self._tenants: dict[str, TenantLike] = {}
         # What of each is in the store.
         self._written: dict[str, Usage] = {}
@@ -40,17 +47,24 @@ class UsageWriter:
 
     def of(self, name: str) -> Usage:
         """NotFound. What is stored, and what came since; what all processes have now."""
-        with self._lock:
-            tenant = self._tenants.get(name)
-            if tenant is None:
-                raise NotFound(f"there is no tenant {name[:80]!r}")
-            now = self._now(tenant)
+        # Usage that is stored and not yet noted would count twice. A write that takes longer waits
+        # for another process, and has not stored anything yet.
+        is_noted = self._writing.acquire(timeout=_WRITE_SECONDS)
+        try:
+            with self._lock:
+                tenant = self._tenants.get(name)
+                if tenant is None:
+                    raise NotFound(f"there is no tenant {name[:80]!r}")
+                new = _difference(self._now(tenant), self._written[name])
             stored = self._store.usage(name)
-            return replace(
-                added(stored, _difference(now, self._written[name])),
-                instances=self._counts.total(INSTANCES, name),
-                memory=self._counts.total(MEMORY, name),
-            )
+        finally:
+            if is_noted:
+                self._writing.release()
+        return replace(
+            added(stored, new),
+            instances=self._counts.total(INSTANCES, name),
+            memory=self._counts.total(MEMORY, name),
+        )
 
     def write(self) -> None:
         """Writes what has changed. What could not be written is tried again the next time."""
@@ -63,15 +77,20 @@ class UsageWriter:
             _log.error("usage could not be written: %s", error)
 
     def _write(self, name: str) -> None:
-        with self._lock:
-            tenant = self._tenants.get(name)
-            if tenant is None:
+        with self._writing:
+            with self._lock:
+                tenant = self._tenants.get(name)
+                if tenant is None:
+                    return
+                now = self._now(tenant)
+                new = _difference(now, self._written[name])
+            if new == Usage():
                 return
-            now = self._now(tenant)
-            new = _difference(now, self._written[name])
-            if new != Usage():
-                self._store.add_usage(name, new)
-                self._written[name] = now
+            self._store.add_usage(name, new)
+            with self._lock:
+                # Meanwhile it may have been removed, and another one been made by its name.
+                if self._tenants.get(name) is tenant:
+                    self._written[name] = now
 
     def _now(self, tenant: TenantLike) -> Usage:
         now = tenant.usage()

@@ -74,13 +74,15 @@ class Bodies:
 
     @contextmanager
     def upload(self, tenant: str, most: int) -> Iterator[None]:
-        """While a file comes and is read. It waits on the disk."""
+        """While a file comes, which waits on the disk, or a record is changed."""
         if self._uploads[tenant] >= most:
             raise TooManyRequests.of(
-                f"{most} uploads of this tenant are on their way already", most, most + 1
+                f"{most} uploads and changes of this tenant are on their way already",
+                most,
+                most + 1,
             )
         if self._uploads.total() >= _UPLOADS:
-            raise Overloaded("too many uploads are on their way already")
+            raise Overloaded("too many uploads and changes are on their way already")
         self._uploads[tenant] += 1
         try:
             yield
