@@ -12,6 +12,7 @@ from .environment import needs_reference
 pytestmark = needs_reference
 
 MACRO = "{% macro m(a, b=1) %}[{{ b }}]{% endmacro %}"
+GROUPS = "{% set g = [{'a': 2, 'b': 'x'}, {'a': 1, 'b': 'y'}, {'a': 2, 'b': 'z'}]|groupby('a') %}"
 ARGUMENTS = {"d": {"a": 1, "k": 2}, "l": ["x", "y"], "big": 2**63}
 
 
@@ -157,6 +158,15 @@ def outcomes(source: str) -> tuple[object, object]:
         "{% for a, b in ['pq'] %}{{ b }}{{ a }}{% endfor %}",
         "{% set (a, b), c = 'pq', 1 %}{{ c }}{{ b }}",
         "{% set a, b = 'pqr' %}",
+        # The items of a group have names, however they are asked for.
+        GROUPS
+        + "{{ g|map(attribute='list')|map('length')|list }}{{ g|map(attribute='grouper')|list }}"
+        "{{ g[0]['list'] }}{{ g[0]['grouper'] }}{{ g[0].list }}{{ g[0][1] }}{{ g[0]['x'] }}",
+        GROUPS
+        + "{{ g|sort(attribute='grouper', reverse=true) }}{{ g|unique(attribute='grouper')|list }}"
+        "{{ g|selectattr('grouper', 'eq', 1)|list }}{{ g|rejectattr('grouper', 'eq', 1)|list }}",
+        GROUPS + "{{ g|join(',', attribute='grouper') }}{{ g|max(attribute='grouper') }}"
+        "{{ g|groupby('grouper') }}{{ g|map(attribute='list.0.b')|list }}{{ (1, 2)['list'] }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],

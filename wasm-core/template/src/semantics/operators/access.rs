@@ -109,7 +109,7 @@ fn at(subject: &Value, index: i128) -> Option<Value> {
     }
 }
 
-/// A method without its call, or a number's part.
+/// A method without its call, or a part of a number, a range or a group.
 fn of_type(subject: &Value, name: &str) -> Option<Value> {
     if let Some((name, _)) = methods::of(subject).and_then(|table| table.find(name)) {
         return Some(Value::from_object(Method { subject: subject.clone(), name }));
@@ -124,6 +124,8 @@ fn of_type(subject: &Value, name: &str) -> Option<Value> {
         (Type::Int | Type::Bool, "denominator") => Some(Value::from(1)),
         (Type::Float, "real") => rounded(subject).map(Value::from),
         (Type::Float, "imag") => Some(Value::from(0.0)),
+        // Groups are tuples whose items have names.
+        (Type::Tuple, _) => subject.as_object()?.get_value_by_str(name),
         (Type::Range, "start" | "stop" | "step") => {
             let range =
                 subject.downcast_object_ref::<crate::semantics::globals::ranges::Range>()?;
