@@ -13,6 +13,12 @@ pytestmark = needs_reference
 
 MACRO = "{% macro m(a, b=1) %}[{{ b }}]{% endmacro %}"
 GROUPS = "{% set g = [{'a': 2, 'b': 'x'}, {'a': 1, 'b': 'y'}, {'a': 2, 'b': 'z'}]|groupby('a') %}"
+SIZES = (
+    "{{ 'hi</think>yo'.rfind('</think>', 0, N) }}{{ 'aba'.find('a', 1, N) }}{{ 'aa'.find('a', N) }}"
+    "{{ 'aba'.count('a', M, N) }}{{ 'ab'.endswith('b', 0, N) }}{{ 'ab'.startswith('a', M) }}"
+    "{{ [1, 2, 1].index(1, 1, N) }}{{ (1, 2, 1).index(1, M) }}{{ 'ab'[M:N] }}{{ [1, 2][:N] }}"
+)
+LENGTHS = "{{ 'a b'|wordwrap(N) }}{{ [1, 2]|batch(N)|list }}{{ '{:.N}'.format('abc') }}"
 ARGUMENTS = {"d": {"a": 1, "k": 2}, "l": ["x", "y"], "big": 2**63}
 
 
@@ -167,6 +173,12 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ g|selectattr('grouper', 'eq', 1)|list }}{{ g|rejectattr('grouper', 'eq', 1)|list }}",
         GROUPS + "{{ g|join(',', attribute='grouper') }}{{ g|max(attribute='grouper') }}"
         "{{ g|groupby('grouper') }}{{ g|map(attribute='list.0.b')|list }}{{ (1, 2)['list'] }}",
+        # Bounds, widths and counts that 32 bits do not hold.
+        *(
+            SIZES.replace("N", str(size)).replace("M", str(-size))
+            for size in (2**32, 2**32 + 1, 2**63, 2**64)
+        ),
+        *(LENGTHS.replace("N", str(size)) for size in (2**32, 2**32 + 1, 2**63 - 1)),
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],
@@ -197,6 +209,28 @@ def test_is_the_reference(source: str) -> None:
 def test_is_refused_by_name(source: str, feature: str) -> None:
     _, found = outcomes(source)
     assert (found.kind, found.feature) == ("refused", feature)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("size", [2**32, 2**32 + 1, 2**63 - 1])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ 'a'.center(N) }}",
+        "{{ 'a'|center(N) }}",
+        "{{ 'a'.ljust(N) }}",
+        "{{ 'a'.rjust(N) }}",
+        "{{ 'a'.zfill(N) }}",
+        "{{ 'a'|indent(N) }}",
+        "{{ [1]|batch(N, 0)|list }}",
+        "{{ [1]|slice(N)|list }}",
+    ],
+)
+def test_what_no_memory_holds_is_past_a_limit(source: str, size: int) -> None:
+    from tools.verify.chat.outcomes import Case, observe
+
+    request = RenderRequest([{"role": "user", "content": "x"}])
+    case = Case(source.replace("N", str(size)), request)
+    assert observe(SandboxRenderer(), case).kind == "limit"
 
 
 BUFFERED = {

@@ -3,7 +3,7 @@
 use crate::python::fault::{push_repeated, Fault, Kind, Outcome};
 use crate::python::formatting::percent::bounded;
 use crate::python::numbers::float::{self, Style};
-use crate::python::numbers::integer::Integer;
+use crate::python::numbers::integer::{at_least_zero, Integer};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spec {
@@ -37,9 +37,9 @@ fn number(rest: &mut &str) -> Outcome<Option<usize>> {
         .map(|d| char::from(b'0' + d))
         .collect();
     *rest = tail;
-    match plain.parse::<i64>().ok().and_then(|number| usize::try_from(number).ok()) {
-        Some(number) => Ok(Some(number)),
-        None => Err(Fault::value_error("Too many decimal digits in format string")),
+    match plain.parse() {
+        Ok(number) => Ok(Some(at_least_zero(number))),
+        Err(_) => Err(Fault::value_error("Too many decimal digits in format string")),
     }
 }
 

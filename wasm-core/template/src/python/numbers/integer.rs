@@ -7,6 +7,12 @@ use crate::python::text::classes::{decimal, is_space};
 /// Python's own bound for numbers as text.
 pub const MOST_DIGITS: usize = 4300;
 
+/// A size or a place: nothing below zero, and the largest there is beyond what memory has.
+#[must_use]
+pub fn at_least_zero(number: i64) -> usize {
+    usize::try_from(number.max(0)).unwrap_or(usize::MAX)
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integer {
     pub negative: bool,

@@ -1,10 +1,11 @@
 //! What fills a text up to a width.
 
 use crate::python::fault::{push_repeated, Fault, Outcome};
+use crate::python::numbers::integer::at_least_zero;
 
 /// How many characters are missing.
 fn missing(text: &str, width: i64) -> usize {
-    usize::try_from(width).unwrap_or(0).saturating_sub(text.chars().count())
+    at_least_zero(width).saturating_sub(text.chars().count())
 }
 
 fn filled(text: &str, fill: &str, left: usize, right: usize, cap: usize) -> Outcome<String> {
@@ -55,7 +56,7 @@ pub fn zfill(text: &str, width: i64, cap: usize) -> Outcome<String> {
 }
 
 pub fn expandtabs(text: &str, size: i64, cap: usize) -> Outcome<String> {
-    let size = usize::try_from(size).unwrap_or(0);
+    let size = at_least_zero(size);
     let mut out = String::new();
     let mut column = 0;
     for c in text.chars() {

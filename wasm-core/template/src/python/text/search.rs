@@ -1,6 +1,7 @@
 //! `find`, `count`, `startswith`, `replace`, `join`. Places count characters, as in Python.
 
 use crate::python::fault::{push, Outcome};
+use crate::python::numbers::integer::at_least_zero;
 
 /// Where a search begins and ends; a negative place counts from the end.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,12 +25,13 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-fn place(given: Option<i64>, absent: usize, length: usize) -> usize {
-    let Some(given) = given else { return absent };
-    usize::try_from(given).unwrap_or_else(|_| {
-        let back = usize::try_from(given.unsigned_abs()).unwrap_or(usize::MAX);
-        length.saturating_sub(back)
-    })
+/// A bound of a search as a place from the beginning.
+pub fn place(given: Option<i64>, absent: usize, length: usize) -> usize {
+    match given {
+        None => absent,
+        Some(back) if back < 0 => length.saturating_sub(at_least_zero(back.saturating_neg())),
+        Some(given) => at_least_zero(given),
+    }
 }
 
 /// The part to search and the place where it begins; none if it begins after its end.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::python::fault::{Fault, Outcome};
+use crate::python::numbers::integer::at_least_zero;
 use crate::python::text::classes::{is_space, is_word, is_word_no_digit as is_letter};
 
 #[derive(Debug, Clone, Copy)]
@@ -23,15 +24,10 @@ fn is_word_or_mark(c: char) -> bool {
 }
 
 pub fn wrap(text: &str, options: Options) -> Outcome<Vec<String>> {
-    let width = match usize::try_from(options.width) {
-        Ok(width) if width > 0 => width,
-        _ => {
-            return Err(Fault::value_error(format!(
-                "invalid width {} (must be > 0)",
-                options.width
-            )))
-        }
-    };
+    let width = at_least_zero(options.width);
+    if width == 0 {
+        return Err(Fault::value_error(format!("invalid width {} (must be > 0)", options.width)));
+    }
     let chars: Vec<char> = text.chars().collect();
     let chunks = if options.break_on_hyphens { hyphenated(&chars) } else { words(&chars) };
     Ok(lines(&chars, chunks, width, options))

@@ -1,6 +1,7 @@
 //! Filters of lists and what can be walked over.
 
 use super::attributes::Path;
+use crate::python::numbers::integer::at_least_zero;
 use crate::python::text::search;
 use crate::semantics::call::Call;
 use crate::semantics::errors::{filter_error, type_error};
@@ -158,7 +159,7 @@ fn batched(
     }
     if let Some(fill) = fill {
         if less(&Value::from(row.len()), count)? {
-            let count = usize::try_from(size(count)?).unwrap_or(0);
+            let count = at_least_zero(size(count)?);
             check_count(call, count)?;
             row.resize(count, fill);
         }
@@ -189,7 +190,7 @@ pub fn slice(call: &mut Call<'_>) -> Result<Value, Error> {
 fn sliced(call: &Call<'_>, slices: &Value, fill: Option<Value>) -> Result<Vec<Value>, Error> {
     let items = iterate::items(call.subject)?;
     let slices = size(slices)?;
-    let count = usize::try_from(slices).unwrap_or(0);
+    let count = at_least_zero(slices);
     check_count(call, count)?;
     if slices == 0 {
         return Err(zero_division("integer division or modulo by zero"));

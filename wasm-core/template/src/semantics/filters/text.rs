@@ -2,6 +2,7 @@
 
 use crate::context::Dict;
 use crate::python::fault::{push, push_repeated};
+use crate::python::numbers::integer::at_least_zero;
 use crate::python::text::{case, classes, markup, pad, search, split, strip, wrap};
 use crate::semantics::call::Call;
 use crate::semantics::errors::{attribute_error, filter_error, type_error, undefined_error};
@@ -111,7 +112,7 @@ pub fn indent(call: &mut Call<'_>) -> Result<Value, Error> {
         }
         Some(width) => {
             let mut spaces = String::new();
-            let count = usize::try_from(size(width)?).unwrap_or(0);
+            let count = at_least_zero(size(width)?);
             push_repeated(&mut spaces, " ", count, cap).map_err(failed)?;
             (spaces, false)
         }
@@ -181,7 +182,7 @@ pub fn truncate(call: &mut Call<'_>) -> Result<Value, Error> {
     if !is_text(&end) {
         return Err(type_error("can only concatenate str to str"));
     }
-    let kept = usize::try_from(length - end_length).unwrap_or(0);
+    let kept = at_least_zero(length - end_length);
     let at = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
     let mut kept = text.get(..at).unwrap_or("");
     if !killwords.is_some_and(|kill| kill.is_true()) {

@@ -2,6 +2,7 @@
 
 use super::arguments::bound;
 use crate::context::Dict;
+use crate::python::text::search::place;
 use crate::semantics::call::{Call, Table};
 use crate::semantics::errors::value_error;
 use crate::semantics::generators::{view, Side};
@@ -100,14 +101,8 @@ fn index(call: &mut Call<'_>) -> Answer {
     let [wanted, start, end] = call.positional::<3>("index", 1)?;
     let wanted = wanted.unwrap_or(&Value::UNDEFINED);
     let items = iterate::items(call.subject)?;
-    let place = |given: Option<i64>, absent: usize| match given {
-        None => absent,
-        Some(given) => usize::try_from(given).unwrap_or_else(|_| {
-            let back = usize::try_from(given.unsigned_abs()).unwrap_or(usize::MAX);
-            items.len().saturating_sub(back)
-        }),
-    };
-    let (start, end) = (place(bound(start)?, 0), place(bound(end)?, items.len()));
+    let length = items.len();
+    let (start, end) = (place(bound(start)?, 0, length), place(bound(end)?, length, length));
     for (at, item) in items.iter().enumerate().take(end).skip(start) {
         if equal(item, wanted)? {
             return Ok(Value::from(at));
