@@ -179,6 +179,19 @@ def outcomes(source: str) -> tuple[object, object]:
             for size in (2**32, 2**32 + 1, 2**63, 2**64)
         ),
         *(LENGTHS.replace("N", str(size)) for size in (2**32, 2**32 + 1, 2**63 - 1)),
+        # A method or an attribute of jinja2's own objects is a value, too.
+        "{% for x in [1, 2, 2] %}{% set c = loop.cycle %}{% set o = loop.changed %}"
+        "{{ c('a', 'b') }}{{ o(x) }}{{ loop.changed is defined }}{{ loop['cycle'] is callable }}"
+        "{{ c == loop.cycle }}{{ loop.next is defined }}"
+        "{{ loop|attr('cycle') is callable }}{% endfor %}",
+        "{% set c = cycler(1, 2) %}{% set f = c.next %}{{ f() }}{{ f() }}{{ f() }}{{ c.current }}"
+        "{% set r = c.reset %}{{ r() }}{{ c.current }}{{ c.changed is defined }}",
+        "{{ range(1, 9, 3).start }}{{ range(3).stop }}{{ range(3).step }}{{ range(3)['stop'] }}"
+        "{{ {'stop': 1}.stop }}{{ {'next': 2}.next }}{{ d.mapping is defined }}{{ l.reset }}",
+        MACRO + "{{ m.explicit_caller }}{{ m['explicit_caller'] }}{{ m.caller }}",
+        "{% set f = d.keys().isdisjoint %}{{ f(l) }}{{ f(['a']) }}{{ 'a'.unescape is defined }}",
+        "{% set f = ('<'|e).unescape %}{{ f() }}{{ ('<b>x'|safe).striptags is callable }}"
+        "{% set f = (''|safe).escape %}{{ f('<') }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],
@@ -202,6 +215,8 @@ def test_is_the_reference(source: str) -> None:
             "{% set n.m = m %}{% endfor %}{{ n.m() }}",
             "a macro of a block that reads its names behind it",
         ),
+        ("{{ d.keys().mapping }}", "the mapping of a view"),
+        ("{{ d.items()['mapping'].a }}", "the mapping of a view"),
         # The last digit is another one in another C library.
         ("{{ 2.5 ** 2.5 }}", "power"),
     ],

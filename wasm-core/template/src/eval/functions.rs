@@ -48,6 +48,8 @@ impl Object for Macro {
             "caller" => Value::from(routine.caller.is_some()),
             "catch_varargs" => Value::from(routine.varargs.is_some()),
             "catch_kwargs" => Value::from(routine.kwargs.is_some()),
+            // A parameter of this name is refused.
+            "explicit_caller" => Value::from(false),
             _ => return None,
         })
     }

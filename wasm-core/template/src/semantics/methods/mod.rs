@@ -57,9 +57,10 @@ pub fn refusal(subject: &Value, name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front::names::{has, ATTRIBUTES};
 
     #[test]
-    fn tables_are_sorted() {
+    fn tables_are_sorted_and_their_names_are_attributes() {
         for table in [
             &text::STR,
             &*text::MARKUP,
@@ -72,6 +73,9 @@ mod tests {
             &numbers::FLOAT,
         ] {
             assert!(table.is_sorted(), "{:?}", table.names().collect::<Vec<_>>());
+            // Else an attribute is taken for a key.
+            let unknown: Vec<_> = table.names().filter(|name| !has(ATTRIBUTES, name)).collect();
+            assert!(unknown.is_empty(), "{unknown:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `x.name` and `x[key]`, as jinja2's sandbox looks them up.
 
-use crate::semantics::errors::undefined_error;
+use crate::semantics::errors::{undefined_error, unsupported};
 use crate::semantics::functions::Method;
 use crate::semantics::kinds::Type;
 use crate::semantics::methods;
@@ -109,12 +109,23 @@ fn at(subject: &Value, index: i128) -> Option<Value> {
     }
 }
 
+/// Methods that are in no table.
+const OF_OBJECTS: [(Type, &str); 4] = [
+    (Type::Loop, "changed"),
+    (Type::Loop, "cycle"),
+    (Type::Cycler, "next"),
+    (Type::Cycler, "reset"),
+];
+
 /// A method without its call, or a part of a number, a range or a group.
 fn of_type(subject: &Value, name: &str) -> Option<Value> {
     if let Some((name, _)) = methods::of(subject).and_then(|table| table.find(name)) {
         return Some(Value::from_object(Method { subject: subject.clone(), name }));
     }
     let kind = Type::of(subject);
+    if let Some(&(_, name)) = OF_OBJECTS.iter().find(|known| **known == (kind, name)) {
+        return Some(Value::from_object(Method { subject: subject.clone(), name }));
+    }
     match (kind, name) {
         (Type::Int | Type::Bool, "real" | "numerator") => Some(match integer(subject) {
             Some(whole) => crate::semantics::numbers::whole(whole),
@@ -124,6 +135,10 @@ fn of_type(subject: &Value, name: &str) -> Option<Value> {
         (Type::Int | Type::Bool, "denominator") => Some(Value::from(1)),
         (Type::Float, "real") => rounded(subject).map(Value::from),
         (Type::Float, "imag") => Some(Value::from(0.0)),
+        (Type::View, "mapping") => Some(Value::from(unsupported(
+            "the mapping of a view",
+            "the dictionary under a view is not handed out",
+        ))),
         // Groups are tuples whose items have names.
         (Type::Tuple, _) => subject.as_object()?.get_value_by_str(name),
         (Type::Range, "start" | "stop" | "step") => {
