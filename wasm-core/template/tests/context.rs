@@ -1,7 +1,7 @@
 //! JSON as Python's `json` reads it, and dictionaries beside a slow one.
 #![allow(clippy::unwrap_used)]
 
-use pywasmtok_template::context::{dict, entries, parse_json, Dict};
+use pywasmtok_template::context::{dict, entries, int_from_decimal, parse_json, tuple, Dict};
 use pywasmtok_template::error::Kind;
 use pywasmtok_template::semantics::repr::repr;
 use pywasmtok_template::value::{Object, Value};
@@ -88,10 +88,19 @@ fn dictionaries_agree_with_a_slow_one() {
         let given: Vec<(Value, Value)> = (0..length)
             .map(|at| {
                 let number = next(12);
-                let key = match next(5) {
+                let half = f64::from(u32::try_from(number).unwrap()) / 2.0;
+                let key = match next(12) {
                     0 => Value::from(number),
-                    1 => Value::from(f64::from(u32::try_from(number).unwrap()) / 2.0),
+                    1 => Value::from(half),
                     2 => Value::from(number % 2 == 0),
+                    3 => Value::from(-half),
+                    // Beyond 2**53 a float stands for several integers, and equals one of them.
+                    4 => Value::from(9_007_199_254_740_992 + number / 4),
+                    5 => Value::from(9_007_199_254_740_992.0 + half),
+                    6 => int_from_decimal(&format!("{}{}", "9".repeat(310), number % 2)).unwrap(),
+                    7 => tuple(vec![Value::from(number), Value::from("x")]),
+                    8 => tuple(vec![]),
+                    9 => Value::from(()),
                     _ => Value::from(format!("key {number}")),
                 };
                 (key, Value::from(at))

@@ -112,17 +112,8 @@ fn compare_keys(a: &Value, b: &Value) -> Ordering {
         (Some(a), Some(b)) => a.cmp(b),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
-        (None, None) => match (as_float(a), as_float(b)) {
-            (Some(a), Some(b)) => a.total_cmp(&b),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => a.cmp(b),
-        },
+        (None, None) => a.cmp(b),
     }
-}
-
-fn as_float(key: &Value) -> Option<f64> {
-    crate::semantics::numbers::rounded(key)
 }
 
 impl Object for Dict {

@@ -3,7 +3,8 @@
 use super::generators::View;
 use crate::value::Value;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// In an order that has all kinds of numbers side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Type {
     Undefined,
     None,

@@ -81,7 +81,7 @@ enum Repr {
 pub struct Value(Repr);
 
 /// What a value is to a walk through plain data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     Undefined,
     None,
@@ -436,7 +436,7 @@ impl Ord for Value {
         }
         match (&self.0, &other.0) {
             (Repr::Bytes(a), Repr::Bytes(b)) => return a.cmp(b),
-            (Repr::Object(a), Repr::Object(b)) => {
+            (Repr::Object(a), Repr::Object(b)) if a.class() == b.class() => {
                 if let Some(order) = a.custom_cmp(&**b) {
                     return order;
                 }
@@ -448,7 +448,7 @@ impl Ord for Value {
             }
             _ => {}
         }
-        self.kind().cmp(&other.kind())
+        self.class().cmp(&other.class())
     }
 }
 
