@@ -192,6 +192,16 @@ def outcomes(source: str) -> tuple[object, object]:
         "{% set f = d.keys().isdisjoint %}{{ f(l) }}{{ f(['a']) }}{{ 'a'.unescape is defined }}",
         "{% set f = ('<'|e).unescape %}{{ f() }}{{ ('<b>x'|safe).striptags is callable }}"
         "{% set f = (''|safe).escape %}{{ f('<') }}",
+        # A view is asked as its dictionary is.
+        "{% set v = dict(range(40)|batch(2)) %}{{ 4.0 in v.keys() }}{{ v[true + 1] }}{{ 5 in v }}"
+        "{{ (4, 5) in v.items() }}{{ (4, 6) in v.items() }}{{ 4 in v.items() }}"
+        "{{ 5 in v.values() }}{{ v == dict(v.items()) }}{{ v.keys() == dict(v).keys() }}"
+        "{{ v.items() == v.keys() }}{{ v[none] is defined }}{{ v['4'] is defined }}"
+        "{{ (v, 4) in v.values() }}",
+        "{{ l in d.keys() }}",
+        "{{ (l, 1) in d.items() }}",
+        "{{ [1, 1.0, (1, 2), true, 2, (1, 2.0), none, 'a', none, -0.0, 0, 'a']|unique|list }}"
+        "{{ [d.items, d.items, d.keys]|unique|list|length }}{{ [u, u, ()]|unique|list|length }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],

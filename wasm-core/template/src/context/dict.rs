@@ -12,7 +12,7 @@ const WALK_UNIQUE: usize = 16;
 #[derive(Debug)]
 pub struct Dict {
     entries: Vec<(Value, Value)>,
-    /// Positions of the string keys in the order of the keys; empty for few entries.
+    /// Positions in the order of the keys; empty for few entries.
     sorted: Vec<u32>,
 }
 
@@ -63,7 +63,6 @@ impl Dict {
         let sorted = order
             .into_iter()
             .filter_map(|at| places.get(at).copied().filter(|place| *place != usize::MAX))
-            .filter(|place| kept.get(*place).is_some_and(|(key, _)| key.as_str().is_some()))
             .filter_map(|place| u32::try_from(place).ok())
             .collect();
         Self { entries: kept, sorted }
@@ -89,11 +88,15 @@ impl Dict {
             let found = self.entries.iter().find(|(key, _)| key.as_str() == Some(wanted));
             return found.map(|(_, value)| value);
         }
-        let key_at =
-            |place: u32| self.entries.get(place as usize).and_then(|(key, _)| key.as_str());
-        let at = self.sorted.binary_search_by(|place| key_at(*place).cmp(&Some(wanted))).ok()?;
-        let place = self.sorted.get(at)?;
-        self.entries.get(*place as usize).map(|(_, value)| value)
+        self.search(|key| key.as_str().map_or(Ordering::Greater, |key| key.cmp(wanted)))
+    }
+
+    /// The value of a key in `sorted`; `order` is that of a key and the wanted one.
+    fn search(&self, order: impl Fn(&Value) -> Ordering) -> Option<&Value> {
+        let entry = |place: &u32| self.entries.get(*place as usize);
+        let compare = |place: &u32| entry(place).map_or(Ordering::Greater, |(key, _)| order(key));
+        let at = self.sorted.binary_search_by(compare).ok()?;
+        self.sorted.get(at).and_then(entry).map(|(_, value)| value)
     }
 }
 
@@ -125,7 +128,11 @@ impl Object for Dict {
         if let Some(key) = key.as_str() {
             return self.find(key).cloned();
         }
-        self.entries.iter().find(|(known, _)| same_key(known, key)).map(|(_, value)| value.clone())
+        if self.sorted.is_empty() || !same_key(key, key) {
+            let found = self.entries.iter().find(|(known, _)| same_key(known, key));
+            return found.map(|(_, value)| value.clone());
+        }
+        self.search(|known| compare_keys(known, key)).cloned()
     }
 
     fn get_value_by_str(&self, key: &str) -> Option<Value> {

@@ -94,6 +94,11 @@ impl Object for Method {
         Type::Method
     }
 
+    fn custom_cmp(&self, other: &dyn Object) -> Option<Ordering> {
+        let other = other.downcast_ref::<Self>()?;
+        Some(self.name.cmp(other.name).then_with(|| self.subject.cmp(&other.subject)))
+    }
+
     fn call(&self, state: &mut State, args: &[Value]) -> Result<Value, Error> {
         state.call_method(&self.subject, self.name, args)
     }

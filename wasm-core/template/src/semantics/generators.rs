@@ -1,7 +1,8 @@
 //! What Python answers lazily: generators, which run once, and the views of a dictionary.
 
+use crate::semantics::iterate::pairs;
 use crate::semantics::kinds::Type;
-use crate::value::{Enumerator, Error, Object, Value};
+use crate::value::{Enumerator, Error, Object, Tuple, Value};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -89,12 +90,19 @@ pub enum Side {
 /// `keys()`, `values()` or `items()`: has a length, runs often, has no index.
 pub struct View {
     side: Side,
+    dict: Value,
     items: Vec<Value>,
 }
 
+/// The entries of a dictionary, looked at from one side.
 #[must_use]
-pub fn view(side: Side, items: Vec<Value>) -> Value {
-    Value::from_object(View { side, items })
+pub fn view(dict: &Value, side: Side) -> Value {
+    let items = pairs(dict).into_iter().map(|(key, value)| match side {
+        Side::Keys => key,
+        Side::Values => value,
+        Side::Items => Value::from(Tuple::from([key, value])),
+    });
+    Value::from_object(View { side, dict: dict.clone(), items: items.collect() })
 }
 
 impl View {
@@ -110,6 +118,12 @@ impl View {
     #[must_use]
     pub fn side(&self) -> Side {
         self.side
+    }
+
+    /// The value of a key, as the dictionary has it.
+    #[must_use]
+    pub fn value_of(&self, key: &Value) -> Option<Value> {
+        self.dict.as_object().and_then(|map| map.get_value(key))
     }
 
     #[must_use]

@@ -108,19 +108,15 @@ pub fn unique(call: &mut Call<'_>) -> Result<Value, Error> {
     let case_sensitive = truth(case_sensitive.as_ref());
     let path = Path::of(attribute.as_ref())?;
     let mut texts = std::collections::HashSet::new();
-    let mut others: Vec<Value> = Vec::new();
+    let mut others = std::collections::BTreeSet::new();
     Ok(lazily("sync_do_unique", call.subject, |item| {
         let key = ignore_case(path.get(&item)?, case_sensitive);
         hashable(&key)?;
         if let Some(text) = key.as_str() {
             return Ok(texts.insert(text.to_owned()).then_some(item));
         }
-        for seen in &others {
-            if equal(seen, &key)? {
-                return Ok(None);
-            }
-        }
-        others.push(key);
-        Ok(Some(item))
+        // NaN equals nothing.
+        let is_new = numbers::float(&key).is_some_and(f64::is_nan) || others.insert(key);
+        Ok(is_new.then_some(item))
     }))
 }

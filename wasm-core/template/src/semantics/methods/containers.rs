@@ -8,7 +8,7 @@ use crate::semantics::errors::value_error;
 use crate::semantics::generators::{view, Side};
 use crate::semantics::iterate;
 use crate::semantics::operators::compare::{contains, equal, hashable};
-use crate::value::{Error, Tuple, Value};
+use crate::value::{Error, Value};
 
 type Answer = Result<Value, Error>;
 
@@ -54,16 +54,9 @@ fn get(call: &mut Call<'_>) -> Answer {
     Ok(found.or_else(|| default.cloned()).unwrap_or(Value::from(())))
 }
 
-/// The entries of a dictionary, looked at from one side.
 fn viewed(call: &mut Call<'_>, side: Side) -> Answer {
     call.positional::<0>("dict.items", 0)?;
-    let pairs = iterate::pairs(call.subject);
-    let items = pairs.into_iter().map(|(key, value)| match side {
-        Side::Keys => key,
-        Side::Values => value,
-        Side::Items => Value::from(Tuple::from([key, value])),
-    });
-    Ok(view(side, items.collect()))
+    Ok(view(call.subject, side))
 }
 
 fn fromkeys(call: &mut Call<'_>) -> Answer {

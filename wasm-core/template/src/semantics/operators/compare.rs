@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::context::Dict;
 use crate::semantics::errors::{limit_error, type_error, undefined_error};
 use crate::semantics::generators::{Side, View};
-use crate::semantics::iterate::{not_iterable, pairs};
+use crate::semantics::iterate::{items, not_iterable, pairs};
 use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::numbers;
 
@@ -66,15 +66,13 @@ fn equal_at(a: &Value, b: &Value, depth: usize) -> Result<bool, Error> {
             None => Ok(false),
         },
         // One object is itself, and nothing else is.
-        Type::Generator | Type::Method | Type::Function | Type::Cycler | Type::Joiner => {
-            Ok(same_object(a, b))
-        }
+        Type::Generator | Type::Function | Type::Cycler | Type::Joiner => Ok(same_object(a, b)),
         _ => Ok(a == b),
     }
 }
 
 fn same_object(a: &Value, b: &Value) -> bool {
-    use crate::semantics::functions::{Function, Method};
+    use crate::semantics::functions::Function;
     use crate::semantics::generators::Generator;
     use crate::semantics::globals::{Cycler, Joiner};
     fn same<T: Object>(a: &Value, b: &Value) -> bool {
@@ -87,10 +85,6 @@ fn same_object(a: &Value, b: &Value) -> bool {
         || same::<Function>(a, b)
         || same::<Cycler>(a, b)
         || same::<Joiner>(a, b)
-        || match (a.downcast_object_ref::<Method>(), b.downcast_object_ref::<Method>()) {
-            (Some(a), Some(b)) => a.name == b.name && a.subject == b.subject,
-            _ => false,
-        }
 }
 
 /// Keys and items compare as sets, values not at all.
@@ -101,19 +95,41 @@ pub fn equal_views(a: &View, b: &View) -> Result<bool, Error> {
     if a.side() == Side::Values || b.side() == Side::Values || a.items().len() != b.items().len() {
         return Ok(false);
     }
+    is_within(a, b)
+}
+
+/// Whether all items of one view are in the other.
+fn is_within(a: &View, b: &View) -> Result<bool, Error> {
     for item in a.items() {
-        let mut found = false;
-        for other in b.items() {
-            if equal(item, other)? {
-                found = true;
-                break;
-            }
-        }
-        if !found {
+        if !is_in_set(b, item)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// `keys()` and `items()` are sets; `values()` are not.
+fn as_set(value: &Value) -> Option<&View> {
+    value.downcast_object_ref::<View>().filter(|view| view.side() != Side::Values)
+}
+
+/// Looks a key, or a key with its value, up in the dictionary.
+fn is_in_set(view: &View, item: &Value) -> Result<bool, Error> {
+    let pair;
+    let (key, value) = match view.side() {
+        Side::Keys => (item, None),
+        _ if Type::of(item) == Type::Tuple => {
+            pair = items(item)?;
+            let [key, value] = pair.as_slice() else { return Ok(false) };
+            (key, Some(value))
+        }
+        _ => return Ok(false),
+    };
+    hashable(key)?;
+    match (view.value_of(key), value) {
+        (Some(found), Some(value)) => equal(&found, value),
+        (found, _) => Ok(found.is_some()),
+    }
 }
 
 /// The order of two values; None where there is none (NaN). `sign` is for the message.
@@ -160,6 +176,9 @@ pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
     if let (Some(map), ValueKind::String) = (container.downcast_object_ref::<Dict>(), item.kind()) {
         return Ok(item.as_str().is_some_and(|key| map.find(key).is_some()));
     }
+    if let Some(view) = as_set(container) {
+        return is_in_set(view, item);
+    }
     match Type::of(container) {
         Type::Undefined => Ok(false),
         Type::Str | Type::Markup => match item.as_str() {
@@ -193,16 +212,11 @@ pub fn contains(container: &Value, item: &Value) -> Result<bool, Error> {
 /// TypeError for what cannot be a key.
 pub fn hashable(value: &Value) -> Result<(), Error> {
     match Type::of(value) {
-        Type::View if class_of_values(value) => Ok(()),
+        Type::View if as_set(value).is_none() => Ok(()),
         Type::List | Type::Dict | Type::View => {
             Err(type_error(format!("unhashable type: '{}'", type_name(value))))
         }
         Type::Tuple => value.try_iter()?.try_for_each(|item| hashable(&item)),
         _ => Ok(()),
     }
-}
-
-/// `values()` is a key as any object is; `keys()` and `items()` are sets.
-fn class_of_values(view: &Value) -> bool {
-    view.downcast_object_ref::<View>().is_some_and(|view| view.side() == Side::Values)
 }
