@@ -202,6 +202,14 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ (l, 1) in d.items() }}",
         "{{ [1, 1.0, (1, 2), true, 2, (1, 2.0), none, 'a', none, -0.0, 0, 'a']|unique|list }}"
         "{{ [d.items, d.items, d.keys]|unique|list|length }}{{ [u, u, ()]|unique|list|length }}",
+        # Keys and items compare as sets do.
+        "{% set e = dict(d, z=1) %}{{ d.keys() < e.keys() }}{{ d.keys() <= d.keys() }}"
+        "{{ e.keys() > d.keys() }}{{ e.items() >= d.items() }}{{ d.keys() > d.items() }}"
+        "{{ {'b': 1}.keys() <= d.keys() }}{{ [d.keys(), e.keys()]|max }}"
+        "{{ d.items() < e.items() }}",
+        "{{ d.keys() < l }}",
+        "{{ d.values() <= d.values() }}",
+        "{{ d.items() < {'a': 1, 'k': [l]}.items() }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],
@@ -225,6 +233,8 @@ def test_is_the_reference(source: str) -> None:
             "{% set n.m = m %}{% endfor %}{{ n.m() }}",
             "a macro of a block that reads its names behind it",
         ),
+        ("{{ (d.keys() - ['a'])|list }}", "a set"),
+        ("{{ (l - d.items())|length }}", "a set"),
         ("{{ d.keys().mapping }}", "the mapping of a view"),
         ("{{ d.items()['mapping'].a }}", "the mapping of a view"),
         # The last digit is another one in another C library.

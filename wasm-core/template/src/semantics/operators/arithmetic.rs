@@ -9,6 +9,7 @@ use crate::semantics::errors::{
 use crate::semantics::iterate::items;
 use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::numbers::{float, integer, rounded, whole, BigInt};
+use crate::semantics::operators::compare::as_set;
 use crate::value::{Error, Tuple, Value};
 
 /// Items of a list are counted so many times against the bound of a text.
@@ -17,6 +18,9 @@ const ITEM: usize = 8;
 pub fn unsupported_operands(sign: &str, a: &Value, b: &Value) -> Error {
     if a.is_undefined() || b.is_undefined() {
         return undefined_error("a value is undefined");
+    }
+    if sign == "-" && (as_set(a).is_some() || as_set(b).is_some()) {
+        return unsupported("a set", "what is left of a view is a set");
     }
     type_error(format!(
         "unsupported operand type(s) for {sign}: '{}' and '{}'",

@@ -109,7 +109,7 @@ fn is_within(a: &View, b: &View) -> Result<bool, Error> {
 }
 
 /// `keys()` and `items()` are sets; `values()` are not.
-fn as_set(value: &Value) -> Option<&View> {
+pub fn as_set(value: &Value) -> Option<&View> {
     value.downcast_object_ref::<View>().filter(|view| view.side() != Side::Values)
 }
 
@@ -163,6 +163,14 @@ fn order_at(a: &Value, b: &Value, sign: &str, depth: usize) -> Result<Option<Ord
             }
         }
         return Ok(Some(a.len().cmp(&b.len())));
+    }
+    if let (Some(a), Some(b)) = (as_set(a), as_set(b)) {
+        return Ok(match (is_within(a, b)?, is_within(b, a)?) {
+            (true, true) => Some(Ordering::Equal),
+            (true, false) => Some(Ordering::Less),
+            (false, true) => Some(Ordering::Greater),
+            (false, false) => None,
+        });
     }
     Err(type_error(format!(
         "'{sign}' not supported between instances of '{}' and '{}'",
