@@ -19,7 +19,7 @@ SIZES = (
     "{{ [1, 2, 1].index(1, 1, N) }}{{ (1, 2, 1).index(1, M) }}{{ 'ab'[M:N] }}{{ [1, 2][:N] }}"
 )
 LENGTHS = "{{ 'a b'|wordwrap(N) }}{{ [1, 2]|batch(N)|list }}{{ '{:.N}'.format('abc') }}"
-ARGUMENTS = {"d": {"a": 1, "k": 2}, "l": ["x", "y"], "big": 2**63}
+ARGUMENTS = {"d": {"a": 1, "k": 2}, "l": ["x", "y"], "big": 2**63, "huge": 2**128}
 
 
 def outcomes(source: str) -> tuple[object, object]:
@@ -210,6 +210,8 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ d.keys() < l }}",
         "{{ d.values() <= d.values() }}",
         "{{ d.items() < {'a': 1, 'k': [l]}.items() }}",
+        "{{ ((-(2**126)) * 2) is divisibleby(-1) }}{{ ((-(2**126)) * 2) is divisibleby(3) }}"
+        "{{ huge is divisibleby(3.0) }}{{ 2.5 is divisibleby(huge) }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],
@@ -233,6 +235,8 @@ def test_is_the_reference(source: str) -> None:
             "{% set n.m = m %}{% endfor %}{{ n.m() }}",
             "a macro of a block that reads its names behind it",
         ),
+        # Floats would say that it is divisible.
+        ("{{ huge is divisibleby(9007199254740993) }}", "remainder beyond 128 bits"),
         ("{{ (d.keys() - ['a'])|list }}", "a set"),
         ("{{ (l - d.items())|length }}", "a set"),
         ("{{ d.keys().mapping }}", "the mapping of a view"),

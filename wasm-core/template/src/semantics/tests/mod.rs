@@ -158,12 +158,16 @@ fn rest_is(call: &Call<'_>, number: &Value, wanted: &Value) -> Answer {
     }
     let wanted = numbers::integer(wanted).unwrap_or_default();
     if let (Some(a), Some(b)) = (numbers::integer(subject), numbers::integer(number)) {
-        let rest = a.checked_rem(b).filter(|_| b != 0);
-        let rest = rest.ok_or_else(|| zero_division("integer division or modulo by zero"))?;
+        if b == 0 {
+            return Err(zero_division("integer division or modulo by zero"));
+        }
+        let rest = a.wrapping_rem(b);
         let rest = if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest };
         return Ok(Value::from(rest == wanted));
     }
-    let (Some(a), Some(b)) = (numbers::rounded(subject), numbers::rounded(number)) else {
+    let whole = numbers::float(subject).is_none() && numbers::float(number).is_none();
+    let both = numbers::rounded(subject).zip(numbers::rounded(number)).filter(|_| !whole);
+    let Some((a, b)) = both else {
         return Err(unsupported("remainder beyond 128 bits", "a number is beyond 128 bits"));
     };
     if b == 0.0 {
