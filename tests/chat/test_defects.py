@@ -212,6 +212,9 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ d.items() < {'a': 1, 'k': [l]}.items() }}",
         "{{ ((-(2**126)) * 2) is divisibleby(-1) }}{{ ((-(2**126)) * 2) is divisibleby(3) }}"
         "{{ huge is divisibleby(3.0) }}{{ 2.5 is divisibleby(huge) }}",
+        "{{ 15|round(2**63) }}{{ 1.5|round(2**63) }}{{ 1.5|round(-(2**63) - 1) }}"
+        "{{ 1.5|round(huge) }}",
+        "{{ 1.5|round('a') }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],
@@ -237,6 +240,7 @@ def test_is_the_reference(source: str) -> None:
         ),
         # Floats would say that it is divisible.
         ("{{ huge is divisibleby(9007199254740993) }}", "remainder beyond 128 bits"),
+        ("{{ (2**126 - 1 + 2**126)|round(-38) }}", "rounding beyond 128 bits"),
         ("{{ (d.keys() - ['a'])|list }}", "a set"),
         ("{{ (l - d.items())|length }}", "a set"),
         ("{{ d.keys().mapping }}", "the mapping of a view"),

@@ -2,9 +2,13 @@
 
 use crate::python::numbers::{float as floats, integer};
 use crate::semantics::call::Call;
-use crate::semantics::errors::{filter_error, overflow_error, type_error, undefined_error};
+use crate::semantics::errors::{
+    filter_error, overflow_error, type_error, undefined_error, unsupported,
+};
 use crate::semantics::kinds::{type_name, Type};
-use crate::semantics::methods::arguments::{failed, integer_value, is_text, real, size, whole};
+use crate::semantics::methods::arguments::{
+    clipped, failed, integer_value, is_text, real, size, whole,
+};
 use crate::semantics::methods::format::cut_float;
 use crate::semantics::numbers as kinds;
 use crate::value::{Error, Value};
@@ -124,29 +128,31 @@ fn common(value: &Value, precision: &Value) -> Result<Value, Error> {
         if precision.is_none() {
             return Ok(integer_value(&cut_float(floats::round(number, 0))?));
         }
-        let rounded = floats::round(number, size(precision)?);
+        let rounded = floats::round(number, places(precision)?);
         if rounded.is_infinite() && number.is_finite() {
             return Err(overflow_error("rounded value too large to represent"));
         }
         return Ok(Value::from(rounded));
     }
     let Some(number) = whole(value) else { return Err(not_a_number(value)) };
-    let places = if precision.is_none() { 0 } else { size(precision)? };
+    let places = if precision.is_none() { 0 } else { places(precision)? };
     if places >= 0 {
         return Ok(integer_value(&number));
     }
-    let Some(small) = number.to_i128() else {
-        return Err(crate::semantics::errors::unsupported(
-            "rounding beyond 128 bits",
-            "a whole number beyond 128 bits cannot be rounded",
-        ));
-    };
+    let beyond =
+        || unsupported("rounding beyond 128 bits", "a number beyond 128 bits cannot be rounded");
+    let small = number.to_i128().ok_or_else(beyond)?;
     let unit = u32::try_from(places.unsigned_abs()).ok().and_then(|p| 10_i128.checked_pow(p));
     let Some(unit) = unit else { return Ok(Value::from(0)) };
     let (below, rest) = (small.div_euclid(unit), small.rem_euclid(unit));
     let up = rest > unit - rest || rest == unit - rest && below % 2 != 0;
     let rounded = (below + i128::from(up)).checked_mul(unit);
-    Ok(rounded.map_or_else(|| value.clone(), |number| integer_value(&number.into())))
+    rounded.map(|number| integer_value(&number.into())).ok_or_else(beyond)
+}
+
+/// Of a precision only the size matters, once it is beyond that of numbers.
+fn places(precision: &Value) -> Result<i64, Error> {
+    clipped(precision).map_or_else(|| size(precision), Ok)
 }
 
 pub fn filesizeformat(call: &mut Call<'_>) -> Result<Value, Error> {

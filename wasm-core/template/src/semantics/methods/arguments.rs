@@ -116,16 +116,22 @@ pub fn flag(value: Option<&Value>) -> Result<bool, Error> {
 /// A bound of a search: None or a number, of any size.
 pub fn bound(value: Option<&Value>) -> Result<Option<i64>, Error> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
-    match whole(value) {
-        Some(number) => Ok(Some(match number.to_i128().map(i64::try_from) {
-            Some(Ok(number)) => number,
-            _ if number.negative => i64::MIN,
-            _ => i64::MAX,
-        })),
+    match clipped(value) {
+        Some(number) => Ok(Some(number)),
         None => Err(errors::type_error(
             "slice indices must be integers or None or have an __index__ method",
         )),
     }
+}
+
+/// An integer of any size as the nearest of 64 bits.
+pub fn clipped(value: &Value) -> Option<i64> {
+    let number = whole(value)?;
+    Some(match number.to_i128().map(i64::try_from) {
+        Some(Ok(number)) => number,
+        _ if number.negative => i64::MIN,
+        _ => i64::MAX,
+    })
 }
 
 /// An integer of any size, booleans among them.
