@@ -215,6 +215,15 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ 15|round(2**63) }}{{ 1.5|round(2**63) }}{{ 1.5|round(-(2**63) - 1) }}"
         "{{ 1.5|round(huge) }}",
         "{{ 1.5|round('a') }}",
+        # `textwrap` wants True itself for lines that end behind hyphens, and only compares a width.
+        "{{ 'hello World-Wide'|wordwrap(2, false, '|', 1) }}"
+        "{{ 'hello World-Wide ab'|wordwrap(9, true, '|', 1) }}",
+        "{{ 'hello World-Wide'|wordwrap(80 / 2) }}{{ 'a b c'|wordwrap(3.5, true, '|') }}"
+        "{{ 'hello World'|wordwrap(2.5, false, '|') }}{{ 'a b'|wordwrap(huge) }}",
+        "{{ 'hello World'|wordwrap(2.5) }}",
+        "{{ 'hello World'|wordwrap(-0.5) }}",
+        "{{ 'hello World'|wordwrap(l) }}",
+        "{{ ''|wordwrap(l) }}|{{ ''|wordwrap(2, wrapstring='<'|safe) + '<' }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],

@@ -130,8 +130,10 @@ fn answer(operation: &str, a: &Arguments<'_>) -> Option<Outcome<Answer>> {
         "wrap" => {
             let options = wrap::Options {
                 width: a.number(1)?,
+                whole: true,
                 break_long_words: a.number(2)? != 0,
                 break_on_hyphens: a.number(3)? != 0,
+                hyphenated: a.number(3)? != 0,
             };
             wrap::wrap(&a.text(0)?, options).map(Answer::Texts)
         }

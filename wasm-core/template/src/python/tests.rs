@@ -145,19 +145,19 @@ fn rounding_is_that_of_the_exact_number() {
 
 #[test]
 fn wrapping_breaks_at_hyphens_between_letters() {
-    let wrap = |text: &str, width| {
-        let options = wrap::Options { width, break_long_words: true, break_on_hyphens: true };
-        wrap::wrap(text, options).expect(text)
+    let options = |width| wrap::Options {
+        width,
+        whole: true,
+        break_long_words: true,
+        break_on_hyphens: true,
+        hyphenated: true,
     };
+    let wrap = |text: &str, width| wrap::wrap(text, options(width)).expect(text);
     assert_eq!(wrap("goof-ball -b", 7), ["goof-", "ball -b"]);
     assert_eq!(wrap("well--known", 6), ["well--", "known"]);
     assert_eq!(wrap("abcdef", 4), ["abcd", "ef"]);
     assert_eq!(wrap("  a", 9), ["  a"]);
-    assert!(wrap::wrap(
-        "a",
-        wrap::Options { width: 0, break_long_words: true, break_on_hyphens: true }
-    )
-    .is_err());
+    assert!(wrap::wrap("a", options(0)).is_err());
 }
 
 #[test]

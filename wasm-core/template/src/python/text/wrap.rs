@@ -10,8 +10,13 @@ use crate::python::text::classes::{is_space, is_word, is_word_no_digit as is_let
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     pub width: i64,
+    /// Else the width was a float: it is compared, and no word can be cut by it.
+    pub whole: bool,
     pub break_long_words: bool,
+    /// Whether a word that is cut is cut behind a hyphen.
     pub break_on_hyphens: bool,
+    /// Whether lines may end behind any hyphen: only `True` itself says so to `textwrap`.
+    pub hyphenated: bool,
 }
 
 /// The white space at which a line is broken; others are letters to it.
@@ -29,8 +34,8 @@ pub fn wrap(text: &str, options: Options) -> Outcome<Vec<String>> {
         return Err(Fault::value_error(format!("invalid width {} (must be > 0)", options.width)));
     }
     let chars: Vec<char> = text.chars().collect();
-    let chunks = if options.break_on_hyphens { hyphenated(&chars) } else { words(&chars) };
-    Ok(lines(&chars, chunks, width, options))
+    let chunks = if options.hyphenated { hyphenated(&chars) } else { words(&chars) };
+    lines(&chars, chunks, width, options)
 }
 
 fn words(chars: &[char]) -> VecDeque<Range<usize>> {
@@ -126,7 +131,7 @@ fn lines(
     mut chunks: VecDeque<Range<usize>>,
     width: usize,
     options: Options,
-) -> Vec<String> {
+) -> Outcome<Vec<String>> {
     let blank = |chunk: &Range<usize>| {
         chars.get(chunk.clone()).is_some_and(|c| c.iter().all(|c| is_space(*c)))
     };
@@ -143,6 +148,9 @@ fn lines(
             chunks.pop_front();
         }
         if let Some(chunk) = chunks.front_mut().filter(|chunk| chunk.len() > width) {
+            if options.break_long_words && !options.whole {
+                return Err(Fault::type_error("slice indices must be integers"));
+            }
             if options.break_long_words {
                 let end = chunk.start + broken_at(chars, chunk, width - length, options);
                 line.push(chunk.start..end);
@@ -160,7 +168,7 @@ fn lines(
             lines.push(line.into_iter().filter_map(|part| chars.get(part)).flatten().collect());
         }
     }
-    lines
+    Ok(lines)
 }
 
 /// After the last hyphen that fits, if something else stands before it.

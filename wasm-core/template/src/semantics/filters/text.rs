@@ -9,9 +9,10 @@ use crate::semantics::errors::{attribute_error, filter_error, type_error, undefi
 use crate::semantics::iterate;
 use crate::semantics::kinds::{type_name, Type};
 use crate::semantics::methods::arguments::{
-    cap, failed, is_text, optional_text, part_value, size, soft, text_value,
+    cap, clipped, failed, is_text, optional_text, part_value, size, soft, text_value,
 };
 use crate::semantics::methods::format::percent;
+use crate::semantics::numbers;
 use crate::semantics::operators::arithmetic::add;
 use crate::semantics::operators::compare::less;
 use crate::semantics::repr;
@@ -219,11 +220,19 @@ pub fn wordwrap(call: &mut Call<'_>) -> Result<Value, Error> {
     let mut lines = Vec::new();
     // Without lines the width has no use.
     let paragraphs = split::splitlines(text, false);
-    let width = width.filter(|_| !paragraphs.is_empty());
+    if paragraphs.is_empty() {
+        return Ok(text_value("", wrapstring.is_safe()));
+    }
+    let width = width.unwrap_or_else(|| Value::from(79));
+    let float = numbers::float(&width);
+    #[allow(clippy::cast_possible_truncation)]
+    let floor = float.map(|width| width.floor() as i64);
     let options = wrap::Options {
-        width: width.as_ref().map(size).transpose()?.unwrap_or(79),
+        width: floor.or_else(|| clipped(&width)).map_or_else(|| size(&width), Ok)?,
+        whole: float.is_none(),
         break_long_words: long_words.is_none_or(|flag| flag.is_true()),
-        break_on_hyphens: hyphens.is_none_or(|flag| flag.is_true()),
+        break_on_hyphens: hyphens.as_ref().is_none_or(Value::is_true),
+        hyphenated: hyphens.is_none_or(|flag| Type::of(&flag) == Type::Bool && flag.is_true()),
     };
     for line in paragraphs {
         let wrapped = wrap::wrap(line, options).map_err(failed)?;
