@@ -224,6 +224,9 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ 'hello World'|wordwrap(-0.5) }}",
         "{{ 'hello World'|wordwrap(l) }}",
         "{{ ''|wordwrap(l) }}|{{ ''|wordwrap(2, wrapstring='<'|safe) + '<' }}",
+        # The indentation of a text is not looked at.
+        "{{ 'a'|tojson(indent=1.5) }}{{ ('<'|e)|tojson(indent=l) }}{{ 'a'|tojson(indent=2) }}",
+        "{{ l|tojson(indent=1.5) }}",
         "{% set n = 1 %}{% set n.a = 2 %}",
         "{% set __a = 1 %}{{ __a }}{% set if = 2 %}",
     ],

@@ -34,8 +34,9 @@ pub fn tojson(call: &mut Call<'_>) -> Result<Value, Error> {
         call.bind("tojson", 0, ["ensure_ascii", "indent", "separators", "sort_keys"])?;
     let cap = output_cap();
     let truth = |given: Option<Value>| given.is_some_and(|given| given.is_true());
-    let indent =
-        indent.filter(|given| !given.is_none()).map(|given| unit(&given, cap)).transpose()?;
+    // A text alone is not indented: `json` does not look what the indentation is.
+    let indent = indent.filter(|given| !given.is_none() && !Type::of(call.subject).is_text());
+    let indent = indent.map(|given| unit(&given, cap)).transpose()?;
     let (item, key) = match separators.filter(|given| !given.is_none()) {
         Some(given) => pair(&given)?,
         None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
