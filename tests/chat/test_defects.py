@@ -291,6 +291,7 @@ def test_what_no_memory_holds_is_past_a_limit(source: str, size: int) -> None:
 BUFFERED = {
     "macro": "{% macro m() %}12{% generation %}XY{% endgeneration %}34{% endmacro %}ab{{ m() }}cd",
     "set": "{% set x %}12{% generation %}XY{% endgeneration %}{% endset %}ab{{ x }}cd",
+    "recursive": "{% for x in [1] recursive %}1{% generation %}XY{% endgeneration %}2{% endfor %}b",
     "call": "{% macro m() %}1{{ caller() }}{% endmacro %}"
     "a{% call m() %}2{% generation %}XY{% endgeneration %}{% endcall %}",
 }
