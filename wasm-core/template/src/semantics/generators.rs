@@ -91,18 +91,12 @@ pub enum Side {
 pub struct View {
     side: Side,
     dict: Value,
-    items: Vec<Value>,
 }
 
 /// The entries of a dictionary, looked at from one side.
 #[must_use]
 pub fn view(dict: &Value, side: Side) -> Value {
-    let items = pairs(dict).into_iter().map(|(key, value)| match side {
-        Side::Keys => key,
-        Side::Values => value,
-        Side::Items => Value::from(Tuple::from([key, value])),
-    });
-    Value::from_object(View { side, dict: dict.clone(), items: items.collect() })
+    Value::from_object(View { side, dict: dict.clone() })
 }
 
 impl View {
@@ -127,8 +121,13 @@ impl View {
     }
 
     #[must_use]
-    pub fn items(&self) -> &[Value] {
-        &self.items
+    pub fn items(&self) -> Vec<Value> {
+        let side = |(key, value)| match self.side {
+            Side::Keys => key,
+            Side::Values => value,
+            Side::Items => Value::from(Tuple::from([key, value])),
+        };
+        pairs(&self.dict).into_iter().map(side).collect()
     }
 }
 
@@ -149,7 +148,7 @@ impl Object for View {
     }
 
     fn enumerate(&self) -> Enumerator {
-        Enumerator::Values(self.items.clone())
+        Enumerator::Values(self.items())
     }
 
     fn custom_cmp(&self, other: &dyn Object) -> Option<std::cmp::Ordering> {
@@ -161,6 +160,6 @@ impl Object for View {
     }
 
     fn enumerator_len(&self) -> Option<usize> {
-        Some(self.items.len())
+        self.dict.len()
     }
 }
