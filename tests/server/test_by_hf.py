@@ -33,7 +33,7 @@ from pywasmtok.server.opening import open_service
 from pywasmtok.server.service import Service
 from pywasmtok.tenants.limits import TenantLimits
 from server.records import tenant
-from server.serving import Server, served
+from server.serving import Server, served, until
 
 TEXTS = ["Hello world", "", "e\u0301 \U0001f469\u200d\U0001f4bb <s> 你好", "a" * 3000]
 DEMO = "builtin:demo"
@@ -77,8 +77,11 @@ def server(odd: Path, chatty: Path, log: Path) -> Iterator[Server]:
 
 
 def test_it_is_served_with_a_warning_and_said(server: Server, log: Path) -> None:
-    said = [line for line in log.read_text().splitlines() if "falling back" in line]
-    assert [line.split(",")[0] for line in said] == [
+    def said() -> list[str]:
+        return [line for line in log.read_text().splitlines() if "falling back" in line]
+
+    until(lambda: len(said()) == 2)
+    assert [line.split(",")[0] for line in said()] == [
         "Core cannot serve odd",
         "Core cannot serve chatty",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tokenizers
@@ -135,10 +136,10 @@ def test_between_characters_and_not_inside() -> None:
     assert tok.truncate(text, 5).truncated is False
 
 
-def made(normalizer: dict[str, object], vocab: list[str], merges: list[list[str]]) -> bytes:
-    token = {"id": 0, "content": "<u>", "rstrip": True, "lstrip": False}
+def made(normalizer: dict[str, str], vocab: list[str], merges: list[list[str]]) -> bytes:
+    token: dict[str, Any] = {"id": 0, "content": "<u>", "rstrip": True, "lstrip": False}
     token |= {"single_word": False, "normalized": False, "special": True}
-    model = {"type": "BPE", "unk_token": "<u>", "merges": merges}
+    model: dict[str, Any] = {"type": "BPE", "unk_token": "<u>", "merges": merges}
     model["vocab"] = {text: number for number, text in enumerate(["<u>", *vocab])}
     file = {"version": "1.0", "added_tokens": [token], "normalizer": normalizer, "model": model}
     return json.dumps(file).encode()
