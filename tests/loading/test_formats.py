@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -145,6 +146,34 @@ def test_the_screen(unpacked: Path, file: File, capsys: pytest.CaptureFixture[st
     assert max(map(len, screen.splitlines())) < 2000
     assert main(["inspect", str(unpacked), "--json", *options]) == 0
     assert json.loads(capsys.readouterr().out)["format"] == file.format
+
+
+def test_the_calls_that_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    table = page.partition("| format | files | call |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([^`]+)`.*(create_tokenizer\([^)]*\))", table, re.MULTILINE)
+    assert len(rows) == table.count("\n") - 1
+    ranks, gpt2 = "o200k_base.tiktoken", json.loads(read("gpt2/tokenizer.json"))["model"]
+    bert = json.loads(read("bert-base-cased/tokenizer.json"))["model"]["vocab"]
+    merges = (one if isinstance(one, str) else " ".join(one) for one in gpt2["merges"])
+    files = {
+        "tokenizer.json": read("llama3/tokenizer.json"),
+        ranks: read(f"tiktoken-openai/{ranks}"),
+        "tekken.json": read("mistral-common/tekken_240911.json"),
+        "tokenizer.model": read("llama2/tokenizer.model"),
+        "model.gguf": read("gguf-llamacpp/ggml-vocab-llama-bpe.gguf"),
+        "vocab.json": json.dumps(gpt2["vocab"]).encode(),
+        "merges.txt": "\n".join(merges).encode(),
+        "rwkv_vocab_v20230424.txt": read("rwkv/rwkv_vocab_v20230424.txt"),
+        "vocab.txt": "\n".join(sorted(bert, key=bert.__getitem__)).encode(),
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    for format_, call in rows:
+        tok = eval(call, {"create_tokenizer": pywasmtok.create_tokenizer})
+        assert (tok.format, tok.backend.encoder) == (format_, "core"), call
+        assert tok.decode(tok.encode("hello", add_special_tokens=False)) == "hello"
 
 
 def test_a_huge_file_costs_its_vocabulary(tmp_path: Path) -> None:
