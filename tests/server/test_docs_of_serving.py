@@ -1,4 +1,4 @@
-"""docs/serving.md and docs/security.md say what is there."""
+"""docs/serving.md, docs/security.md and the errors of docs/api.md say what is there."""
 
 from __future__ import annotations
 
@@ -46,6 +46,31 @@ def test_the_example_of_a_configuration_is_one() -> None:
     from pywasmtok.tenants import TenantLimits
 
     assert changed(TenantLimits(), config.limits).calls.deadline == 0.5
+
+
+def test_the_table_of_errors_is_that_of_the_code() -> None:
+    from pywasmtok.client.retry import _AGAIN
+    from pywasmtok.errors import HostLimit, TokenizerError
+    from pywasmtok.server.errors import status_of
+    from pywasmtok.server.http.protocol import _KINDS
+    from pywasmtok.server.store.files import Damaged
+
+    def below(kind: type[TokenizerError]) -> set[type[TokenizerError]]:
+        return {kind}.union(*(below(one) for one in kind.__subclasses__()))
+
+    # The host's lack of memory maps reaches a client as `overloaded`.
+    errors = below(TokenizerError) - {HostLimit}
+    assert Damaged in errors
+    places = "pywasmtok.server", "pywasmtok.tenants", "pywasmtok.errors"
+    kinds = {(status_of(one("")), one.kind) for one in errors if one.__module__.startswith(places)}
+    table = read("docs/api.md").partition("\n## Errors\n")[2]
+    rows = re.findall(r"^\| (\d{3}) \| (.*?) \| .* \| (.*?) \|$", table, re.MULTILINE)
+    named = [
+        (int(status), kind) for status, said, _ in rows for kind in said.strip("`").split("`, `")
+    ]
+    assert sorted(named) == sorted(kinds | set(_KINDS.items()))
+    # A proxy says 502.
+    assert {int(one) for one, _, again in rows if again.startswith("yes")} == _AGAIN - {502}
 
 
 def test_flags_that_the_page_uses_exist() -> None:
