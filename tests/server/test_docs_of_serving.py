@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pywasmtok.server.opening import open_service
 from tools.build.config_table import page_with_table, rows
 
 from .live import serving
+from .serving import served
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -46,6 +48,26 @@ def test_the_example_of_a_configuration_is_one() -> None:
     from pywasmtok.tenants import TenantLimits
 
     assert changed(TenantLimits(), config.limits).calls.deadline == 0.5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has long workers")
+def test_the_example_of_a_configuration_is_served(tmp_path: Path) -> None:
+    example = re.findall(r"```toml\n(.*?)```", read("docs/serving.md"), re.DOTALL)[0]
+    places = ("/models/llama3", "builtin:demo"), ("/var/lib/pywasmtok", str(tmp_path))
+    for there, here in (*places, ('= "gpt-4o"', '= "builtin:demo"')):
+        assert there in example
+        example = example.replace(there, here)
+    file, admin_key = tmp_path / "server.toml", tmp_path / "admin.key"
+    file.write_text(example, encoding="utf-8")
+    with served("--config", str(file), "--admin-key-file", str(admin_key)) as server:
+        admin, count = admin_key.read_text().strip(), "/api/v1/tokenizers/llama3/count"
+        assert server.put("/api/v1/tenants/acme", b"{}", admin).status_code == 200
+        key = server.post("/api/v1/tenants/acme/keys", {}, admin).json()["key"]
+        assert server.post(count, {"text": "Hello"}).status_code == 401
+        assert server.post(count, {"text": "Hello"}, key).json()["count"] == 1
+        # A long worker answers this one.
+        assert server.post(count, {"text": "Hello " * 20_000}, key).status_code == 200
+        assert [server.get("/metrics", one).status_code for one in (key, admin)] == [403, 200]
 
 
 def test_the_table_of_errors_is_that_of_the_code() -> None:
