@@ -194,6 +194,15 @@ def test_headings_that_the_pages_quote_exist() -> None:
     assert found
 
 
+def test_the_steps_that_a_contributor_reads_are_those_of_the_checks() -> None:
+    part = read("CONTRIBUTING.md").partition("\n## Sending a fix\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`\w+`.*?) \|", part, re.MULTILINE)
+    named = {"prepare"}.union(*(re.findall(r"`(\w+)`", cell) for cell in cells))
+    steps = re.search(r"^ALL_STEPS=\(([^)]*)\)", read(".ci/run"), re.MULTILINE)
+    assert steps is not None
+    assert named == set(steps[1].split())
+
+
 def test_every_page_is_in_the_index_once() -> None:
     index = read("docs/README.md")
     found = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
