@@ -393,7 +393,10 @@ class Tokenizer(ChatMethods):
             return streaming.decode_bytes(as_bytes(some), flags)
 
         with self.as_one():
-            return token_spans(self, decoded, ids, skip_special_tokens)
+            # With eager runs the states of a stream stay short, whatever it holds back.
+            eager = streaming.flags(skip_special_tokens, self._unknown, "eager")
+            begin = streaming.node(streaming.first(b"", eager))
+            return token_spans(self, decoded, begin, ids, skip_special_tokens)
 
     def decode_stream(
         self,

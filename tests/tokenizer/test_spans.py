@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import random
 
 import pytest
+import random_files
+import random_streams
 import small
 import streams
 from assets import ROOT, Asset, needs_assets, open_huggingface, open_tokenizer
@@ -147,10 +150,111 @@ def test_words_have_their_spaces() -> None:
     assert [span.text for span in tok.token_spans(ids_of(tok, "hi", "x"))] == ["hi", " x"]
 
 
-def test_a_decoder_in_which_neighbours_count_is_refused() -> None:
+# Tokens that random decoders find something to do with.
+CHAINED = {
+    **{f"<0x{byte:02X}>": None for byte in (0x20, 0x41, 0x80, 0xC3, 0xE4, 0xBD, 0xA0, 0xFF)},
+    **dict.fromkeys(["▁", "▁a", "a", "b", "ab", "aa", "é", "##a", "a</w>", "</w>", "", " ", "."]),
+    **dict.fromkeys(["|", "Ġ", "ä", "½", " ab", "你", "�", "1", "n't", "_", "<s>"]),
+}
+
+
+def chained(decoder: object) -> pywasmtok.Tokenizer:
+    model = {"type": "BPE", "vocab": {one: at for at, one in enumerate(CHAINED)}, "merges": []}
+    return streams.open_bytes(streams.llama(decoder=decoder, added_tokens=[], model=model))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_decoders_give_right_spans_or_none(seed: int) -> None:
+    maker = random_files.Maker(seed)
+    given = 0
+    for _ in range(40):
+        steps = [maker.one(random_files.DECODERS)(maker) for _ in range(maker.dice.randint(1, 4))]
+        tok = chained({"type": "Sequence", "decoders": steps})
+        for _ in range(20):
+            ids = maker.dice.choices(range(len(CHAINED)), k=maker.dice.randint(0, 8))
+            try:
+                check(tok, ids, skip=True)
+            except Unsupported:
+                continue
+            given += 1
+        tok.close()
+    assert given > 100
+
+
+def test_a_token_that_counts_once() -> None:
     decoder = {"type": "CTC", "pad_token": "</s>", "word_delimiter_token": "▁", "cleanup": False}
     tok = streams.open_bytes(streams.llama(decoder=decoder))
     x, a = ids_of(tok, "x", "a")
-    assert tok.decode([x, x, a, x]) == "xax"
+    assert [span.text for span in tok.token_spans([x, x, a, x])] == ["x", "", "a", "x"]
+    assert [span.text for span in tok.token_spans([x, a, a, x])] == ["x", "a", "", "x"]
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        {"type": "BPEDecoder", "suffix": ""},
+        {
+            "type": "Sequence",
+            "decoders": [
+                {"type": "Fuse"},
+                {"type": "Replace", "pattern": {"Regex": "xa+"}, "content": "x"},
+            ],
+        },
+    ],
+    ids=["other bytes", "all at once"],
+)
+def test_a_decoder_in_which_tokens_have_no_bytes_is_refused(decoder: object) -> None:
+    tok = streams.open_bytes(streams.llama(decoder=decoder))
     with pytest.raises(Unsupported, match="bytes of their own"):
-        tok.token_spans([x, x, a, x])
+        tok.token_spans(ids_of(tok, "Hello", "a", "x"))
+
+
+def check_behind_prompts(tok: pywasmtok.Tokenizer, ids: list[int], skip: bool) -> None:
+    """The spans behind a prompt are what a stream gives behind it, also where the text of the
+    prompt alone has a space that goes later."""
+    spans = tok.token_spans(ids, skip)
+    text, data = tok.decode(ids, skip), tok.decode_bytes(ids, skip)
+    assert "".join(span.text for span in spans) == text
+    for place, end in enumerate([0, *(span.end for span in spans)]):
+        characters = codecs.getincrementaldecoder("utf-8")("replace")
+        before = characters.decode(data[:end])
+        if not characters.getstate()[0]:
+            stream = tok.decode_stream(ids[:place], skip)
+            rest = stream.step_batch(ids[place:]) + stream.flush()
+            assert before + rest == text, (ids, skip, place)
+
+
+SPACES = (" ", "  ", " '", "'", " .", ".", ",", "'s", "s", "re", "v", "e", " b", "b", "é")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *random_streams.MADE,
+        *(pytest.param(name, marks=needs_assets) for name in random_streams.REAL),
+    ],
+)
+def test_files_with_a_clean_up_of_spaces(name: str) -> None:
+    tok = random_streams.opened(name, "core")
+    dice = random.Random(name)
+    common = [one for text in SPACES for one in tok.encode(text, add_special_tokens=False).ids]
+    some = [common, common, range(min(tok.vocab_size, 400)), range(tok.vocab_size)]
+    for _ in range(150):
+        ids = streams.any_ids(dice, some)
+        for skip in (True, False):
+            check_behind_prompts(tok, ids, skip)
+
+
+def test_a_space_that_goes_is_taken_from_the_token_that_wrote_it() -> None:
+    tok = random_streams.opened("bytes llama-bpe", "core")
+    space, dot, dotted, quote, b = ids_of(tok, "Ġ", ".", "Ġ.", "'", "b")
+    assert short(tok, [space, dot, b]) == [(0, 0, 0, ""), (0, 1, 0, "."), (1, 2, 1, "b")]
+    # Of two spaces the second one goes; it is in the token of the point, or before it.
+    for ids, spans in (
+        ([b, space, space, dot], ["b", " ", "", "."]),
+        ([b, space, dotted], ["b", " ", "."]),
+        ([b, space, quote, space, space, b], ["b", "", "'", "", " ", "b"]),
+        # A space that is gone may be back: here the point takes the second one.
+        ([b, space, quote, space, dot], ["b", " ", "'", "", "."]),
+    ):
+        assert [span.text for span in tok.token_spans(ids)] == spans

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...errors import Unsupported
@@ -13,12 +14,23 @@ from ..encoding import view
 from ..ids import REPLACEMENT, as_bytes, as_list
 
 if TYPE_CHECKING:
+    from ...backends.streaming import Node
     from ..ids import Ids
     from ..tokenizer import Tokenizer
 
 __all__ = ["TokenSpan", "token_spans"]
 
 _BYTE_TOKEN: Final = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+
+# Stands for a space that was taken out. It is the character of no byte.
+_GONE: Final = "\u0100"
+# As `clean_spaces.rs` has it: three passes, each over what the one before it leaves.
+_CLEAN_UP: Final = (
+    (re.compile(" (?=[?!.,])"), _GONE),
+    (re.compile(" ' "), f"{_GONE}'{_GONE}"),
+    (re.compile(f" (?={_GONE}*'{_GONE}*(?:s|m|re|ve))"), _GONE),
+)
+_EATS_A_SPACE: Final = re.compile(rb"( *)(?:[?!.,]|'(?:s|m|re|ve))")
 
 
 class TokenSpan(NamedTuple):
@@ -36,16 +48,23 @@ class TokenSpan(NamedTuple):
 def token_spans(
     tokenizer: Tokenizer,
     decoded: Callable[[list[int]], bytes],
+    begin: Node,
     ids: Ids,
     skip_special_tokens: bool,
 ) -> list[TokenSpan]:
-    """Raises Unsupported for decoders in which a token's bytes depend on more than its place."""
+    """`begin` is where a stream begins that decodes as `decoded` does. Raises Unsupported for
+    decoders in which a token changes the bytes of those before it."""
     values = view(as_bytes(as_list(ids))).tolist()
     text = tokenizer.decode(values, skip_special_tokens)
     whole = decoded(values)
-    bounds = _bounds(values, decoded)
-    if bounds[-1] != len(whole):
+    if tokenizer.stream_backend.startswith("held"):
         raise _unsupported()
+    pieces = _pieces(values, decoded, begin)
+    if pieces is None and tokenizer.format == "gguf":
+        pieces = _pieces_of_gguf(tokenizer, values, decoded, begin)
+    if pieces is None or b"".join(pieces) != whole:
+        raise _unsupported()
+    bounds = [*accumulate(map(len, pieces), initial=0)]
     starts, found = _characters(whole)
     if found != text:
         # As SentencePiece replaces.
@@ -59,28 +78,67 @@ def token_spans(
     return _spans(values, bounds, starts, found)
 
 
-def _bounds(values: list[int], decoded: Callable[[list[int]], bytes]) -> list[int]:
-    """Where the bytes of each token begin, and the end. Behind the first token that writes, what
-    one writes depends on itself alone."""
-    bounds, first, before = [0], -1, 0
-    known: dict[int, int] = {}
-    left_out: list[int] = []
+def _pieces(
+    values: list[int],
+    decoded: Callable[[list[int]], bytes],
+    node: Node,
+    behind: list[int] | None = None,
+) -> list[bytes] | None:
+    """What each token adds to the bytes of all before it, or of `behind`; None where one takes
+    some away.
+
+    The state of a stream is all that counts of the ids before. So a token is decoded once for each
+    state, behind the first ids that led to it.
+    """
+    ways: dict[bytes, tuple[list[int], bytes]] = {node.state: ([], b"")}
+    second = None if behind is None else (behind, decoded(behind))
+    known: dict[tuple[bytes, int], bytes] = {}
+    pieces = []
     for token_id in values:
-        if first < 0:
-            size = len(decoded([*left_out, token_id]))
-            # What is left out wrote nothing; a space that is stripped writes nothing the first
-            # time. Two of one kind tell them apart. In some files what is left out stands at the
-            # beginning, in others the next one does.
-            if size or decoded([*left_out, token_id, token_id]):
-                first, before = token_id, size
-            elif token_id not in left_out:
-                left_out.append(token_id)
-        else:
-            if token_id not in known:
-                known[token_id] = len(decoded([*left_out, first, token_id])) - before
-            size = known[token_id]
-        bounds.append(bounds[-1] + size)
-    return bounds
+        state, (_, node) = node.state, node[token_id]
+        piece = known.get((state, token_id))
+        if piece is None:
+            way, before = ways[state]
+            longer = [*way, token_id]
+            after = decoded(longer)
+            if not after.startswith(before):
+                return None
+            piece = known[state, token_id] = after[len(before) :]
+            ways.setdefault(node.state, second or (longer, after))
+        pieces.append(piece)
+    return pieces
+
+
+def _pieces_of_gguf(
+    tokenizer: Tokenizer, values: list[int], decoded: Callable[[list[int]], bytes], begin: Node
+) -> list[bytes] | None:
+    """The same where llama.cpp takes spaces out of the whole: each is taken from the token that
+    wrote it."""
+    # Behind a letter a token is not the first, and keeps its spaces.
+    letters = map(tokenizer.token_to_id, ascii_lowercase)
+    letter = next((one for one in letters if one is not None), None)
+    alone = None if letter is None else _pieces(values, decoded, begin, [letter])
+    if alone is None:
+        return None
+    pieces = []
+    for piece, token_id in zip(alone, values, strict=True):
+        pieces.append(piece)
+        found = _EATS_A_SPACE.match(piece)
+        if found is not None:
+            # A token such as ` .` has lost its space already.
+            token = tokenizer.id_to_token(token_id) or ""
+            spaces = len(token) - len(token.lstrip("\u0120\u2581 "))
+            pieces[-1] = b" " * (spaces > len(found[1])) + piece
+    return _cleaned_up(pieces)
+
+
+def _cleaned_up(pieces: list[bytes]) -> list[bytes]:
+    """The pieces without the spaces that go when they are joined."""
+    text = b"".join(pieces).decode("latin-1")
+    for rule, kept in _CLEAN_UP:
+        text = rule.sub(kept, text)
+    places = accumulate(map(len, pieces), initial=0)
+    return [text[start:end].replace(_GONE, "").encode("latin-1") for start, end in pairwise(places)]
 
 
 def _characters(
