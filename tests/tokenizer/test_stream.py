@@ -10,9 +10,12 @@ import os
 import random
 import threading
 import time
+from decimal import Decimal
+from typing import Any
 
 import assets
 import nasty
+import numpy
 import pytest
 import small
 import streams
@@ -295,6 +298,24 @@ def test_a_stream_ends_with_its_tokenizer() -> None:
     for step in (stream.step, stops.process_token):
         with pytest.raises(pywasmtok.TokenizerClosed):
             step(x)
+
+
+@pytest.mark.parametrize("kind", [float, complex, Decimal])
+def test_what_only_equals_an_id_is_not_kept(llama: pywasmtok.Tokenizer, kind: Any) -> None:
+    (hi,) = ids_of(llama, "hi")
+    stream, sequence = llama.decode_stream(history=True), llama.sequence()
+    for number in (hi, hi):
+        stream.step(number)
+        sequence.append_token(number)
+    state = stream.state()
+    for step in (stream.step, sequence.append_token):
+        with pytest.raises(InvalidArgument, match="no integer"):
+            step(kind(hi))
+    assert stream.state() == state
+    assert stream.tokens == sequence.token_ids == [hi, hi]
+    short: Any = numpy.uint16(hi)
+    assert stream.step(short) == sequence.append_token(short) == "hi"
+    assert stream.tokens == sequence.token_ids == [hi] * 3
 
 
 def test_history_only_when_asked_for(llama: pywasmtok.Tokenizer) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING
 
-from ..ids import as_list
+from ..ids import as_list, what_is_wrong
 
 if TYPE_CHECKING:
     from ..ids import Ids
@@ -37,8 +38,12 @@ class Sequence:
 
     def append_token(self, token_id: int) -> str:
         """The text that is certain now and was not before."""
-        text = self._stream.step(token_id)
-        self._ids.append(int(token_id))
+        try:
+            number = index(token_id)
+        except TypeError as error:
+            raise what_is_wrong((token_id,), error) from None
+        text = self._stream.step(number)
+        self._ids.append(number)
         self._parts.append(text)
         return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ...errors import InvalidArgument, TokenizerError
@@ -86,15 +87,19 @@ class DecodeStream:
         """The text that is certain now and was not before: often that of this id, "" while a
         character is incomplete."""
         try:
-            text, self._node = self._node[token_id]
+            if self._ids is None:
+                text, self._node = self._node[token_id]
+            else:
+                # A dictionary finds `5` for `5.0`; a list of ids has no place for that.
+                number = index(token_id)
+                text, self._node = self._node[number]
+                self._keep((number,), text)
         except (TypeError, TokenizerError) as error:
             # A value that cannot be a key is no id.
             wrong = what_is_wrong((token_id,), error) if isinstance(error, TypeError) else error
             if watch.observer is not None:
                 watch.observer.failed("stream", wrong)
             raise wrong from None
-        if self._ids is not None:
-            self._keep((token_id,), text)
         observer = watch.observer
         if observer is not None:
             observer.stepped("stream", held=not text)
