@@ -440,12 +440,22 @@ def test_the_builder(byte_level: pywasmtok.Tokenizer) -> None:
         {"stop_sequences": 5},
         {"visible_stop_tokens": ("x",)},
         {"min_tokens": -1},
+        {"min_tokens": 2**64},
+        {"min_tokens": True},
+        {"min_tokens": 1.0},
     ],
     ids=json.dumps,
 )
 def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
     with pytest.raises(pywasmtok.TokenizerError):
         StopSequenceConfig(**bad)  # type: ignore[arg-type]
+
+
+def test_the_least_count_is_one_of_the_core(byte_level: pywasmtok.Tokenizer) -> None:
+    assert not stop(byte_level, "a", min_tokens=2**64 - 1).process_token(ord("a")).stopped
+    # Python writes no number of so many digits.
+    with pytest.raises(pywasmtok.InvalidArgument, match="min_tokens"):
+        StopSequenceConfig(min_tokens=10**5000)
 
 
 def test_stops_are_bounded(byte_level: pywasmtok.Tokenizer) -> None:

@@ -34,6 +34,7 @@ __all__ = [
 
 # Ids, bytes and characters so far: how the core ends the state of a stop decoder.
 _COUNTS: Final = struct.Struct("<QQQ")
+_MOST_TOKENS: Final = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ class StopSequenceConfig:
             object.__setattr__(self, name, _ids(name, getattr(self, name)))
         for name in ("stop_sequences", "visible_stop_sequences"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
-        if not isinstance(self.min_tokens, int) or self.min_tokens < 0:
-            raise InvalidArgument(f"min_tokens must be 0 or more, not {self.min_tokens!r:.40}")
+        least = self.min_tokens
+        if isinstance(least, bool) or not isinstance(least, int) or not 0 <= least < _MOST_TOKENS:
+            raise InvalidArgument("min_tokens must be an integer from 0 to 2**64 - 1")
 
     def document(self, eos_token_ids: tuple[int, ...] | None) -> bytes:
         """As the core reads it. None: a server knows the ends of sequence."""
