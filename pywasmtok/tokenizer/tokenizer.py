@@ -744,5 +744,7 @@ def _with_character(error: SpecialTokenInText, texts: object) -> SpecialTokenInT
     for number in re.findall(r"\d+", error.path or ""):
         texts = cast("list[object]", texts)[int(number)]
     if error.offset is not None and isinstance(texts, str):
-        error.character = len(texts.encode()[: error.offset].decode())
+        # Of a byte token it may lie inside a character: then it is that character.
+        before = texts.encode()[: error.offset].decode(errors="ignore")
+        error.offset, error.character = len(before.encode()), len(before)
     return error

@@ -87,6 +87,24 @@ def test_full_width_letters_are_no_way_around(make: Make) -> None:
     assert (caught.value.token, caught.value.offset, caught.value.character) == ("<|eot|>", 3, 2)
 
 
+def test_the_offset_of_a_name_is_that_of_a_character(make: Make) -> None:
+    """The offsets of byte tokens behind a prefix are the reference's: some lie inside a
+    character."""
+    vocab = {"[UNK]": 0, **{f"<0x{byte:02X}>": 1 + byte for byte in range(256)}}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    added = [
+        {"id": vocab["<0x41>"], "content": "<0x41>", "special": True, **flags},
+        {"id": len(vocab), "content": "-", "special": False, **flags},
+    ]
+    model: dict[str, Any] = {"type": "BPE", "vocab": vocab, "merges": [], "unk_token": "[UNK]"}
+    model |= {"byte_fallback": True, "continuing_subword_prefix": "▁"}
+    tok = make([], added_tokens=added, model=model, pre_tokenizer=None)
+    with pytest.raises(pywasmtok.SpecialTokenInText) as caught:
+        tok.encode("éA-é", special="raise")
+    error = caught.value
+    assert (error.token, error.offset, error.character) == ("<0x41>", 4, 3)
+
+
 def test_capital_letters_are_no_way_around(make: Make) -> None:
     flags = {"single_word": False, "lstrip": False, "rstrip": False}
     added = [{"id": 256, "content": "<TAG>", "special": True, "normalized": True, **flags}]
