@@ -145,3 +145,53 @@ def test_a_map_with_a_key_that_leads_nowhere() -> None:
     tokenizers.Tokenizer.from_buffer(data)
     with pytest.raises(errors.InvalidFile):
         _host.load_tokenizer(data)
+
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+ENDS = {"</s>": {"id": "</s>", "ids": [267], "tokens": ["</s>"]}}
+A = {"Sequence": {"id": "A", "type_id": 0}}
+B = {"Sequence": {"id": "B", "type_id": 1}}
+END = {"SpecialToken": {"id": "</s>", "type_id": 0}}
+
+
+def template(piece: dict[str, Any], special_tokens: dict[str, Any]) -> dict[str, Any]:
+    pieces = {"single": [A, piece], "pair": [A, B, piece]}
+    return {"type": "TemplateProcessing", "special_tokens": special_tokens, **pieces}
+
+
+@pytest.mark.parametrize(
+    ("loose", "strict"),
+    [
+        ({"unknown": 1}, {}),
+        ({"version": None}, {}),
+        ({"pre_tokenizer": BYTE_LEVEL}, {}),
+        ({"pre_tokenizer": {**BYTE_LEVEL, "trim_offsets": "x"}}, {}),
+        ({"decoder": {"type": "ByteLevel"}}, {}),
+        (
+            {"pre_tokenizer": {**split("l"), "pattern": {"String": "l", "Regex": "o"}}},
+            {"pre_tokenizer": {**split("l"), "pattern": {"String": "l"}}},
+        ),
+        (
+            {"post_processor": template(END, {"</s>": {"ids": [267], "tokens": ["</s>"]}})},
+            {"post_processor": template(END, ENDS)},
+        ),
+        (
+            {"post_processor": template({**END, "other": 1}, ENDS)},
+            {"post_processor": template(END, ENDS)},
+        ),
+    ],
+    ids=["key", "version", "none", "type", "decoder", "pattern", "id", "piece"],
+)
+def test_fields_that_are_not_used_are_not_checked(
+    tmp_path: Path, loose: dict[str, Any], strict: dict[str, Any]
+) -> None:
+    path = saved(tmp_path, small.file(**loose))
+    tok = pywasmtok.create_tokenizer(path, encoder="core", decoder="core")
+    with pytest.raises(errors.InvalidFile):
+        pywasmtok.create_tokenizer(path, decoder="hf").decode([0])
+    other = tokenizers.Tokenizer.from_buffer(small.file(**strict))
+    for text in ("Hello hello world", " é 🌶 </s>"):
+        expected = other.encode(text)
+        found = tok.encode(text)
+        assert (found.ids, found.offsets) == (expected.ids, expected.offsets)
+        assert tok.decode(found) == other.decode(expected.ids)
