@@ -407,7 +407,7 @@ def test_only_the_vocabulary_of_a_gguf_file_is_copied(tmp_path: Path) -> None:
 # SentencePiece.
 
 
-def trained(tmp_path: Path, model_type: str) -> bytes:
+def trained(tmp_path: Path, model_type: str, **more: Any) -> bytes:
     texts = tmp_path / "texts"
     texts.write_text("\n".join(f"hello world {n} and héllo {n * n}" for n in range(300)))
     prefix = str(tmp_path / model_type)
@@ -417,6 +417,7 @@ def trained(tmp_path: Path, model_type: str) -> bytes:
         vocab_size=70,
         model_type=model_type,
         minloglevel=2,
+        **more,
     )
     return Path(f"{prefix}.model").read_bytes()
 
@@ -445,6 +446,31 @@ def test_what_stands_for_a_space_goes_at_the_end_of_a_text(tmp_path: Path) -> No
     theirs = tokenizers.Tokenizer.from_file(str(out))
     for text in ("world▁", "▁", " ▁ ", "world ▁▁ ", "▁world ▁ world"):
         assert theirs.encode(text).ids == model.encode(text), text
+
+
+def test_a_sentencepiece_model_of_characters_has_a_tokenizer_json(tmp_path: Path) -> None:
+    path, out = tmp_path / "char.model", tmp_path / "char.json"
+    path.write_bytes(trained(tmp_path, "char", hard_vocab_limit=False))
+    pywasmtok.convert_tokenizer(path, out)
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    made = tokenizers.Tokenizer.from_file(str(out))
+    for text in ("hello 12 world", "héllo  q"):
+        assert made.encode(text, add_special_tokens=False).ids == theirs.encode(text)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "suffix", "feature"),
+    [("word", False, "model:word"), ("char", True, "normalizer:suffix")],
+)
+def test_sentencepiece_models_without_a_tokenizer_json(
+    tmp_path: Path, model_type: str, suffix: bool, feature: str
+) -> None:
+    path = tmp_path / "some.model"
+    more = {"hard_vocab_limit": False, "treat_whitespace_as_suffix": suffix}
+    path.write_bytes(trained(tmp_path, model_type, **more))
+    with pytest.raises(pywasmtok.Unsupported) as caught:
+        pywasmtok.convert_tokenizer(path, tmp_path / "some.json")
+    assert caught.value.feature == f"convert:{feature}"
 
 
 @pytest.mark.parametrize(
