@@ -324,6 +324,7 @@ class TestEndsOfSequence:
         config = StopSequenceConfig(stop_sequences=("</s>",))
         decoder = byte_level.stop_decoder(config)
         assert "special token" in decoder.notes[0]
+        assert StopSequenceDecoder.from_state(byte_level, config, decoder.state()).notes == ()
         assert run(decoder, [[*bytes_of("a"), end, *bytes_of("b")]]).text == "a"
         shown = byte_level.stop_decoder(config, (), False)
         assert shown.notes == ()

@@ -162,7 +162,7 @@ class StopSequenceDecoder:
     _node: StopNode
     _counts: tuple[int, int, int]
     notes: tuple[str, ...]
-    """What one may not expect of the configuration, in sentences."""
+    """What one may not expect of the configuration, in sentences. None after `from_state`."""
 
     def __init__(
         self,
