@@ -65,7 +65,7 @@ def test_flags_are_as_true_as_they_are_here(url: str) -> None:
     yes: Any = "yes"
     here = local_tokenizer()
     ids = here.encode("Hello").ids
-    stops = StopSequenceConfig(ignore_eos=yes, min_tokens=True)
+    stops = StopSequenceConfig(ignore_eos=yes)
 
     async def main() -> None:
         async with AsyncClient(url) as client, client.tokenizer("demo").streams() as streams:
