@@ -184,6 +184,13 @@ def test_a_directory_that_cannot_be_made_is_no_error(
     assert not opened(none).from_cache
 
 
+def test_other_files_of_the_folder_stay(store: Cache, directory: Path) -> None:
+    opened(store)
+    (directory / "mine.cwasm").touch()
+    assert (len(store.files()), store.clear()) == (1, 1)
+    assert only_file(directory).name == "mine.cwasm"
+
+
 def test_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv(ENVIRONMENT, "off")
     none = Cache.for_user()

@@ -21,7 +21,7 @@ import pywasmtok._host as host
 from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
 from pywasmtok._host.linux import ON, file_systems
-from pywasmtok._host.snapshots import image, snapshot_file, snapshot_folder
+from pywasmtok._host.snapshots import image, new_file, snapshot_file, snapshot_folder
 from pywasmtok._host.snapshots import store as snapshots
 from pywasmtok._host.snapshots.store import SMALLEST_FILE, SnapshotStore
 from pywasmtok._host.wasm.cache import ENVIRONMENT, OFF, Cache
@@ -581,7 +581,7 @@ def test_kill_at_any_time(store: SnapshotStore, monkeypatch: pytest.MonkeyPatch)
         tok = load(store)
         assert right(tok)
         assert all(entry.problem is None for entry in store.entries(verify=True))
-    monkeypatch.setattr(snapshot_folder, "_ABANDONED_SECONDS", -1)
+    monkeypatch.setattr(new_file, "_ABANDONED_SECONDS", -1)
     store.clear()
     load(store)
     assert len(list(store.directory.iterdir())) == 2
@@ -591,7 +591,7 @@ def test_kill_at_any_time(store: SnapshotStore, monkeypatch: pytest.MonkeyPatch)
 def test_a_file_that_is_being_written_is_not_swept_away(
     store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_folder, "_ABANDONED_SECONDS", -1)
+    monkeypatch.setattr(new_file, "_ABANDONED_SECONDS", -1)
     folder = snapshot_folder.Folder(store.directory)
     folder.make()
     file, name = folder.new_file()
@@ -600,6 +600,38 @@ def test_a_file_that_is_being_written_is_not_swept_away(
     os.close(file)
     folder.sweep()
     assert not os.path.exists(name)
+
+
+def test_other_files_of_the_folder_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new_file, "_ABANDONED_SECONDS", -1)
+    store = SnapshotStore(tmp_path, max_bytes=1 << 40)
+    names = ["my.digest", "my.snapshot", f"{'A' * 64}.snapshot", ".new-plan", ".new-" + "0" * 17]
+    for name in names:
+        (tmp_path / name).write_bytes(b"mine")
+        os.utime(tmp_path / name, (1, 1))
+    load(store)
+    assert len(store.entries()) == 1
+    # The smallest bound that a snapshot passes.
+    store.max_bytes = store.entries()[0].bytes
+    load(store, OTHER)
+    assert store.clear() == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+@pytest.mark.parametrize("path", ["", b"", "a\0b", "\ud800", None, 3])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    with pytest.raises(errors.InvalidArgument):
+        SnapshotStore(path)
+
+
+@pytest.mark.parametrize("key", ["../mine", "x\0", "A" * 64, None])
+def test_only_snapshots_are_removed(store: SnapshotStore, key: Any) -> None:
+    store.directory.mkdir()
+    mine = store.directory.parent / "mine.snapshot"
+    mine.touch()
+    with pytest.raises(errors.InvalidArgument, match="no key"):
+        store.remove(key)
+    assert mine.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

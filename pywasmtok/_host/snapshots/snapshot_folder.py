@@ -12,39 +12,24 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ..linux.file_systems import try_to_lock
-from ..wasm.cache import Refused, require_private
-from .new_file import new_file
+from ..wasm.cache import Refused, is_key, require_private
+from .new_file import TO_READ, new_file, sweep
 
 _SNAPSHOT: Final = ".snapshot"
 _VERIFIED: Final = ".verified"
 _KNOWN: Final = ".digest"
-_NEW: Final = ".new-"
-
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 # Hashing a file once a month is no burden.
 _KNOWN_SECONDS: Final = 30 * 24 * 3600
 
 # The last use is noted this often, at most.
 _USE_SECONDS: Final = 60
-# A writer locks its temporary file within this time; an older file without a lock is abandoned.
-_ABANDONED_SECONDS: Final = 60
-
-_TO_READ: Final = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
 
 
 class Found(NamedTuple):
@@ -73,13 +58,11 @@ class Folder:
 
     def open(self, key: str) -> int:
         """The snapshot, to be read. What it is has to be asked of the open file."""
-        return os.open(self.snapshot(key), _TO_READ)
+        return os.open(self.snapshot(key), TO_READ)
 
     def new_file(self) -> tuple[int, str]:
         """A file of mode 0600, and its name. Locked, for as long as it is open."""
-        file, name = new_file(self.path, _NEW)
-        try_to_lock(file)
-        return file, name
+        return new_file(self.path)
 
     def publish(self, file: int, name: str, key: str) -> None:
         """Published in one step, so that no reader sees a part of it. Of several writers, the last
@@ -123,7 +106,7 @@ class Folder:
             self.require()
         except (OSError, ValueError, Refused):
             return None
-        return digest if _DIGEST.fullmatch(digest) else None
+        return digest if is_key(digest) else None
 
     def note_digest(self, identity: str, digest: str) -> None:
         """Only beside snapshots: a program that stores none leaves no trace of files."""
@@ -136,7 +119,7 @@ class Folder:
     def found(self) -> list[Found]:
         """What there is, the last used first."""
         found = []
-        for entry in self._entries(lambda name: name.endswith(_SNAPSHOT)):
+        for entry in self._entries(_SNAPSHOT):
             with contextlib.suppress(OSError):
                 state = entry.stat(follow_symlinks=False)
                 key = entry.name.removesuffix(_SNAPSHOT)
@@ -164,23 +147,20 @@ class Folder:
 
     def sweep(self) -> None:
         """Removes what writers that were killed have left."""
-        for entry in self._entries(lambda name: name.startswith(_NEW)):
-            with contextlib.suppress(OSError):
-                age = time.time() - entry.stat(follow_symlinks=False).st_mtime
-                if age > _ABANDONED_SECONDS and is_abandoned(entry.path):
-                    os.unlink(entry.path)
-        for entry in self._entries(lambda name: name.endswith(_KNOWN)):
+        with contextlib.suppress(FileNotFoundError):
+            sweep(self.path)
+        for entry in self._entries(_KNOWN):
             with contextlib.suppress(OSError):
                 if time.time() - entry.stat(follow_symlinks=False).st_mtime > _KNOWN_SECONDS:
                     os.unlink(entry.path)
 
     def forget_digests(self) -> None:
-        for entry in self._entries(lambda name: name.endswith(_KNOWN)):
+        for entry in self._entries(_KNOWN):
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)
 
     def _put(self, path: Path, content: bytes) -> None:
-        file, name = new_file(self.path, _NEW)
+        file, name = new_file(self.path)
         with os.fdopen(file, "wb") as stream:
             stream.write(content)
         os.replace(name, path)
@@ -193,10 +173,15 @@ class Folder:
     def _verified(self, key: str) -> Path:
         return self.path / f"{key}{_VERIFIED}"
 
-    def _entries(self, wanted: Callable[[str], bool]) -> Iterator[os.DirEntry[str]]:
+    def _entries(self, suffix: str) -> Iterator[os.DirEntry[str]]:
+        """The folder may hold other files: the names of these are a digest and the suffix."""
         try:
             with os.scandir(self.path) as entries:
-                yield from [entry for entry in entries if wanted(entry.name)]
+                yield from [
+                    entry
+                    for entry in entries
+                    if entry.name.endswith(suffix) and is_key(entry.name.removesuffix(suffix))
+                ]
         except FileNotFoundError:
             return
 
@@ -221,11 +206,3 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
-
-
-def is_abandoned(path: str) -> bool:
-    file = os.open(path, _TO_READ)
-    try:
-        return try_to_lock(file)
-    finally:
-        os.close(file)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from ...errors import InvalidArgument
 from ..linux import file_systems
 from ..wasm import abi, config
-from ..wasm.cache import Cache, Refused, require_private
+from ..wasm.cache import Cache, Refused, is_key, require_private
 from ..wasm.core import Core
 from ..wasm.instance import Instance
 from . import snapshot_file
@@ -133,7 +133,7 @@ class SnapshotStore:
         much as fits into `max_bytes`."""
         if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0:
             raise InvalidArgument(f"max_bytes must be a count of bytes, not {max_bytes!r}")
-        self.directory = Path(directory)
+        self.directory = _path_of(directory)
         self.max_bytes = max_bytes
 
     @classmethod
@@ -237,6 +237,8 @@ class SnapshotStore:
 
     def remove(self, key: str) -> None:
         """Processes that use it keep what they have."""
+        if not isinstance(key, str) or not is_key(key):
+            raise InvalidArgument(f"no key of a snapshot: {key!r}")
         self._folder().remove(key)
 
     def clear(self) -> int:
@@ -280,6 +282,19 @@ class SnapshotStore:
         except (OSError, Refused, Damaged) as problem:
             return about, str(problem)
         return about, None
+
+
+def _path_of(directory: str | os.PathLike[str]) -> Path:
+    try:
+        path = os.fsdecode(os.fsencode(directory))
+    except (TypeError, UnicodeEncodeError) as error:
+        raise InvalidArgument(f"no path of a folder: {directory!r}") from error
+    if "\0" in path:
+        raise InvalidArgument("a path cannot hold a NUL byte")
+    if not path:
+        # It would be the current folder.
+        raise InvalidArgument("an empty path")
+    return Path(path)
 
 
 def _read_header(file: int, path: Path) -> Header:

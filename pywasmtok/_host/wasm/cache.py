@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import re
 import stat
 import sys
 import zlib
@@ -28,6 +29,7 @@ OFF: Final = "off"
 # Behind the content, because that has to begin where a page of memory begins.
 _MAGIC: Final = b"pywasmtok compiled core 2\n"
 _SUFFIX: Final = ".cwasm"
+_KEY: Final = re.compile("[0-9a-f]{64}")
 _TRAILER: Final = len(_MAGIC) + 4
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _POSIX: Final = sys.platform != "win32"
@@ -81,8 +83,10 @@ class Cache:
         return self.directory is not None and self._path(key).exists()
 
     def files(self) -> list[Path]:
-        """All compiled cores, of any version."""
-        return [] if self.directory is None else sorted(self.directory.glob(f"*{_SUFFIX}"))
+        """All compiled cores, of any version. The folder may hold other files."""
+        if self.directory is None:
+            return []
+        return sorted(path for path in self.directory.glob(f"*{_SUFFIX}") if is_key(path.stem))
 
     def problem(self, path: Path) -> str | None:
         """Why one of them would not be used."""
@@ -105,7 +109,7 @@ class Cache:
         if self.directory is None:
             return
         try:
-            descriptor, temporary = new_file(self.directory, ".new-")
+            descriptor, temporary = new_file(self.directory)
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(payload)
@@ -126,6 +130,10 @@ class Cache:
 def key_of(*parts: str) -> str:
     """A file name for everything that the content depends on."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def is_key(name: str) -> bool:
+    return _KEY.fullmatch(name) is not None
 
 
 def _user_directory() -> Path:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from ..._host.linux.file_systems import try_to_lock
-from ..._host.snapshots.snapshot_folder import is_abandoned
+from ..._host.snapshots.new_file import is_abandoned
 from ...errors import LoadError
 from ...loading.sources.lazy import LazyFile
 from ..names import is_digest
