@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pywasmtok._host.snapshots.new_file import new_file
 from pywasmtok._host.wasm import cache as caches
 from pywasmtok._host.wasm import config
 from pywasmtok._host.wasm.artifacts import Artifact
@@ -182,6 +183,20 @@ def test_a_directory_that_cannot_be_made_is_no_error(
     none = Cache.for_user()
     assert none.directory is None
     assert not opened(none).from_cache
+
+
+def test_what_killed_writers_left_is_removed(store: Cache, directory: Path) -> None:
+    left, new = (directory / f".new-{n:016x}" for n in range(2))
+    for path in (left, new):
+        path.touch()
+    file, locked = new_file(directory)
+    os.utime(left, (1, 1))
+    os.utime(locked, (1, 1))
+    store.store("0" * 64, b"code")
+    assert sorted(directory.iterdir()) == sorted([new, Path(locked), store.files()[0]])
+    os.close(file)
+    store.clear()
+    assert list(directory.iterdir()) == [new]
 
 
 def test_other_files_of_the_folder_stay(store: Cache, directory: Path) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from ..linux.sealed import Sealed, sealed_copy
-from ..snapshots.new_file import new_file
+from ..snapshots.new_file import new_file, sweep
 
 ENVIRONMENT: Final = "PYWASMTOK_CACHE_DIR"
 OFF: Final = "off"
@@ -102,6 +102,9 @@ class Cache:
         for path in files:
             with contextlib.suppress(OSError):
                 path.unlink()
+        if self.directory is not None:
+            with contextlib.suppress(OSError):
+                sweep(self.directory)
         return len(files)
 
     def store(self, key: str, payload: bytes | bytearray) -> None:
@@ -109,6 +112,7 @@ class Cache:
         if self.directory is None:
             return
         try:
+            sweep(self.directory)
             descriptor, temporary = new_file(self.directory)
             try:
                 with os.fdopen(descriptor, "wb") as file:
