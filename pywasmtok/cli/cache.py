@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from .._host.snapshots.store import FOLDER, SnapshotStore
 from .._host.wasm.cache import Cache
+from ..errors import HostError
 
 __all__ = ["clear", "report"]
 
@@ -15,12 +17,18 @@ def report(*, verify: bool) -> tuple[dict[str, Any], bool]:
     cache = Cache.for_user()
     store = None if cache.directory is None else SnapshotStore(cache.directory / FOLDER)
     in_use = SnapshotStore.for_user()
-    cores: list[dict[str, Any]] = [
-        {"file": path.name, "bytes": path.stat().st_size, "last_use": path.stat().st_mtime}
-        | ({"problem": cache.problem(path)} if verify else {})
-        for path in cache.files()
-    ]
-    entries = [] if store is None else store.entries(verify=verify)
+    cores: list[dict[str, Any]] = []
+    for path in cache.files():
+        # One may have been removed meanwhile.
+        with suppress(OSError):
+            state = path.lstat()
+            found = {"file": path.name, "bytes": state.st_size, "last_use": state.st_mtime}
+            cores.append(found | ({"problem": cache.problem(path)} if verify else {}))
+    entries, problem = [], None
+    try:
+        entries = [] if store is None else store.entries(verify=verify)
+    except HostError as error:
+        problem = str(error)
     snapshots: list[dict[str, Any]] = [
         {
             "key": entry.key,
@@ -31,27 +39,37 @@ def report(*, verify: bool) -> tuple[dict[str, Any], bool]:
         }
         for entry in entries
     ]
-    found = {
+    about = {
         "directory": None if cache.directory is None else str(cache.directory),
         "off_because": cache.reason,
         "snapshots_off": in_use is None,
         "max_bytes": None if in_use is None else in_use.max_bytes,
+        "problem": problem,
         "bytes": sum(one["bytes"] for one in (*cores, *snapshots)),
         "cores": cores,
         "snapshots": snapshots,
     }
-    return found, not any(one.get("problem") for one in (*cores, *snapshots))
+    return about, not problem and not any(one.get("problem") for one in (*cores, *snapshots))
 
 
-def clear() -> dict[str, Any]:
-    """Removes all of it. Processes that use it keep what they have."""
+def clear() -> tuple[dict[str, Any], bool]:
+    """Removes all of it; the second value: whether all of it is gone. Processes that use it keep
+    what they have."""
     cache = Cache.for_user()
     store = None if cache.directory is None else SnapshotStore(cache.directory / FOLDER)
     before, _ = report(verify=False)
-    removed = 0 if store is None else store.clear()
-    return {
+    snapshots = 0
+    with suppress(HostError):
+        snapshots = 0 if store is None else store.clear()
+    cores = cache.clear()
+    after, _ = report(verify=False)
+    left = len(before["cores"]) + len(before["snapshots"]) - cores - snapshots
+    answer = {
         "directory": before["directory"],
-        "cores": cache.clear(),
-        "snapshots": removed,
-        "bytes": before["bytes"],
+        "problem": before["problem"],
+        "cores": cores,
+        "snapshots": snapshots,
+        "bytes": max(0, before["bytes"] - after["bytes"]),
+        "left": max(0, left),
     }
+    return answer, not answer["problem"] and not answer["left"]

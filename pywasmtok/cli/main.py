@@ -278,14 +278,12 @@ def cache(options: argparse.Namespace) -> int:
     from . import cache as caching
 
     if options.action == "clear":
-        cleared = caching.clear()
+        cleared, usable = caching.clear()
         if options.json:
-            return print_json(cleared)
-        print(
-            f"removed {cleared['cores']} compiled cores and {cleared['snapshots']} snapshots,"
-            f" {cleared['bytes']:,} bytes"
-        )
-        return 0
+            print_json(cleared)
+        else:
+            _print_cleared(cleared)
+        return Exit.DONE if usable else Exit.FOUND
     with waiting("reading the cache"):
         report, usable = caching.report(verify=options.action == "verify")
     if options.json:
@@ -293,6 +291,17 @@ def cache(options: argparse.Namespace) -> int:
     else:
         _print_cache(report, verified=options.action == "verify")
     return Exit.DONE if usable else Exit.FOUND
+
+
+def _print_cleared(cleared: dict[str, Any]) -> None:
+    print(
+        f"removed {cleared['cores']} compiled cores and {cleared['snapshots']} snapshots,"
+        f" {cleared['bytes']:,} bytes"
+    )
+    if cleared["left"]:
+        print(f"{cleared['left']} could not be removed from {one_line(cleared['directory'])}")
+    if cleared["problem"]:
+        print(one_line(cleared["problem"]))
 
 
 def _print_cache(report: dict[str, Any], verified: bool) -> None:
@@ -312,6 +321,8 @@ def _print_cache(report: dict[str, Any], verified: bool) -> None:
                 f" sha256 {str(about.get('file'))[:12]}"
             )
         _print_file(snapshot, what, snapshot["problem"] or fine)
+    if report["problem"]:
+        print(one_line(report["problem"]))
     bound = report["max_bytes"]
     allowed = "snapshots are off" if bound is None else f"snapshots may take {bound:,}"
     print(f"{report['bytes']:,} bytes; {allowed}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import random
 from pathlib import Path
@@ -248,3 +249,40 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYWASMTOK_CACHE_DIR", "off")
     assert answer("cache", "list")["directory"] is None
     assert main(["cache", "list"]) == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_the_commands_say_what_is_wrong_with_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pywasmtok.cli.main import main
+
+    def said(*command: str) -> tuple[int, Any]:
+        status = main([*command, "--json"])
+        return status, json.loads(capsys.readouterr().out)
+
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    (cache / "snapshots").write_bytes(b"in the way")
+    (cache / f"{'0' * 64}.cwasm").symlink_to("nowhere")
+    monkeypatch.setenv("PYWASMTOK_CACHE_DIR", str(cache))
+    monkeypatch.delenv("PYWASMTOK_SNAPSHOTS", raising=False)
+    status, report = said("cache", "list")
+    assert (status, len(report["cores"])) == (1, 1)
+    assert "Not a directory" in report["problem"]
+    status, report = said("doctor")
+    assert status == 0
+    assert "Not a directory" in report["host"]["snapshots"]["problem"]
+
+    def refuse(*given: object, **named: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        status, cleared = said("cache", "clear")
+        assert (status, cleared["cores"]) == (1, 0)
+        assert cleared["left"] >= 1
+    (cache / "snapshots").unlink()
+    status, cleared = said("cache", "clear")
+    assert (status, cleared["left"], cleared["problem"]) == (0, 0, None)
+    assert list(cache.iterdir()) == []

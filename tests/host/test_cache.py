@@ -199,6 +199,21 @@ def test_what_killed_writers_left_is_removed(store: Cache, directory: Path) -> N
     assert list(directory.iterdir()) == [new]
 
 
+@posix
+def test_only_what_is_gone_is_counted(
+    store: Cache, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (directory / f"{'0' * 64}.cwasm").symlink_to(directory / "nowhere")
+
+    def refuse(*given: object, **named: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        assert store.clear() == 0
+    assert (len(store.files()), store.clear(), store.files()) == (1, 1, [])
+
+
 def test_other_files_of_the_folder_stay(store: Cache, directory: Path) -> None:
     opened(store)
     (directory / "mine.cwasm").touch()

@@ -624,6 +624,30 @@ def test_what_is_no_path_is_refused(path: Any) -> None:
         SnapshotStore(path)
 
 
+def test_a_folder_that_cannot_be_used_is_a_typed_error(store: SnapshotStore) -> None:
+    store.directory.write_bytes(b"in the way")
+    for work in (store.entries, store.clear, lambda: store.remove("0" * 64)):
+        with pytest.raises(errors.HostError, match="Not a directory"):
+            work()
+    assert "Not a directory" in store.describe()["problem"]
+
+
+def test_what_could_not_be_removed_is_not_counted(
+    store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(store)
+
+    def refuse(*given: Any, **named: Any) -> Any:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        assert store.clear() == 0
+        with pytest.raises(errors.HostError, match="Read-only"):
+            store.remove(store.entries()[0].key)
+    assert store.clear() == 1
+
+
 @pytest.mark.parametrize("key", ["../mine", "x\0", "A" * 64, None])
 def test_only_snapshots_are_removed(store: SnapshotStore, key: Any) -> None:
     store.directory.mkdir()

@@ -137,7 +137,8 @@ class Folder:
         for one in sorted(self.found(), key=lambda one: one.key != kept):
             taken += one.bytes
             if taken > bound and one.key != kept:
-                self.remove(one.key)
+                with contextlib.suppress(OSError):
+                    self.remove(one.key)
 
     def remove(self, key: str) -> None:
         """Processes that have mapped it keep what they have."""

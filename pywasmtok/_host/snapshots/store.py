@@ -15,13 +15,13 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from ...errors import InvalidArgument
+from ...errors import HostError, InvalidArgument
 from ..linux import file_systems
 from ..wasm import abi, config
 from ..wasm.cache import Cache, Refused, is_key, require_private
@@ -230,35 +230,47 @@ class SnapshotStore:
     ) -> list[Entry]:
         """What there is, the last used first. With `verify`, all checksums are compared; `read` is
         called after each part, with its length."""
-        return [
-            Entry(*found, *self._examined(found.key, verify, read))
-            for found in self._folder().found()
-        ]
+        with self._typed_errors():
+            found = self._folder().found()
+        return [Entry(*one, *self._examined(one.key, verify, read)) for one in found]
 
     def remove(self, key: str) -> None:
         """Processes that use it keep what they have."""
         if not isinstance(key, str) or not is_key(key):
             raise InvalidArgument(f"no key of a snapshot: {key!r}")
-        self._folder().remove(key)
+        with self._typed_errors():
+            self._folder().remove(key)
 
     def clear(self) -> int:
-        """Removes all snapshots; answers how many they were."""
-        folder = self._folder()
-        found = folder.found()
-        for one in found:
-            folder.remove(one.key)
-        folder.forget_digests()
-        folder.sweep()
-        return len(found)
+        """Removes all snapshots; answers how many are gone."""
+        folder, gone = self._folder(), 0
+        with self._typed_errors():
+            for one in folder.found():
+                with contextlib.suppress(OSError):
+                    folder.remove(one.key)
+                    gone += 1
+            folder.forget_digests()
+            folder.sweep()
+        return gone
 
     def describe(self) -> dict[str, Any]:
-        found = self._folder().found()
-        return {
-            "directory": str(self.directory),
-            "count": len(found),
-            "bytes": sum(one.bytes for one in found),
-            "max_bytes": self.max_bytes,
-        }
+        about: dict[str, Any] = {"directory": str(self.directory), "max_bytes": self.max_bytes}
+        try:
+            with self._typed_errors():
+                found = self._folder().found()
+        except HostError as error:
+            return {**about, "problem": error.message}
+        return {**about, "count": len(found), "bytes": sum(one.bytes for one in found)}
+
+    @contextlib.contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise HostError(
+                f"the folder of snapshots cannot be used: {error.strerror or error}",
+                source=str(self.directory),
+            ) from error
 
     def _folder(self) -> Folder:
         return Folder(self.directory)

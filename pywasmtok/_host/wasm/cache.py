@@ -80,7 +80,7 @@ class Cache:
 
     def has(self, key: str) -> bool:
         """Whether there is such a file; `load` says whether it may be used."""
-        return self.directory is not None and self._path(key).exists()
+        return self.directory is not None and os.path.exists(self._path(key))
 
     def files(self) -> list[Path]:
         """All compiled cores, of any version. The folder may hold other files."""
@@ -97,15 +97,16 @@ class Cache:
         return None
 
     def clear(self) -> int:
-        """Removes all of them; answers how many they were."""
-        files = self.files()
-        for path in files:
+        """Removes all of them; answers how many are gone."""
+        gone = 0
+        for path in self.files():
             with contextlib.suppress(OSError):
-                path.unlink()
+                path.unlink(missing_ok=True)
+                gone += 1
         if self.directory is not None:
             with contextlib.suppress(OSError):
                 sweep(self.directory)
-        return len(files)
+        return gone
 
     def store(self, key: str, payload: bytes | bytearray) -> None:
         """Puts the content there in one step, so that no reader ever sees half of it."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..._host.linux.file_systems import try_to_lock
 from ..._host.linux.priority import step_back
 from ..._host.snapshots.store import SnapshotStore
-from ...errors import TokenizerError
+from ...errors import HostError, TokenizerError
 from ..contract import Checked, Store
 from ..errors import Draining
 from . import MEMORY
@@ -166,7 +166,11 @@ class Checks:
         if not self._has_folder():
             return []
         problems = []
-        for entry in self._snapshots.entries(verify=True, read=pace):
+        try:
+            entries = self._snapshots.entries(verify=True, read=pace)
+        except HostError as error:
+            return [str(error)]
+        for entry in entries:
             # One may have been removed meanwhile.
             if entry.problem is not None and entry.key in {
                 one.key for one in self._snapshots.entries()
