@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
 from .common import (
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             budget=options.budget,
             text=text,
-            about_a=about_source(options),
-            about_b=about_source(options),
+            about_a=_about(a, options),
+            about_b=_about(b, options),
             progress=progress.at,
         )
     found = replace(found, a=_shown(found.a), b=_shown(found.b))
@@ -51,6 +51,14 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(found)
     return Exit.DONE if found.same else Exit.FOUND
+
+
+def _about(source: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Beside a source of transformers, how a file is read holds for the other side alone."""
+    about = about_source(options)
+    if options.against is None and source.startswith("transformers:"):
+        return {name: about[name] for name in ("revision", "cache_dir", "offline")}
+    return about
 
 
 def _shown(name: str) -> str:

@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ..backends.hf import call_library
-from ..errors import BackendFailure, BackendUnavailable, LoadError, TokenizerError
+from ..errors import (
+    BackendFailure,
+    BackendUnavailable,
+    InvalidArgument,
+    LoadError,
+    TokenizerError,
+)
 from ..loading.conversion import convert
 from ..loading.factory import CANNOT_SERVE, create_tokenizer
 
@@ -45,7 +51,7 @@ def open_side(source: str, options: Mapping[str, Any]) -> Side:
     HuggingFace for a file that the core refuses."""
     library, _, path = source.partition(":")
     if library == "transformers" and path:
-        return _Transformers(path)
+        return _Transformers(path, options)
     if library == "hf" and path:
         return Ours(source, create_tokenizer(path, encoder="hf", decoder="hf", **options))
     try:
@@ -86,8 +92,9 @@ class Ours:
 
 
 class _Transformers:
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, options: Mapping[str, Any]) -> None:
         self.name = f"transformers:{path}"
+        how = _for_transformers(options)
         try:
             from transformers import AutoTokenizer, PreTrainedTokenizerFast
         except ImportError as error:
@@ -100,7 +107,7 @@ class _Transformers:
             if os.path.isfile(path):
                 self._tokenizer = _ask(lambda: fast(tokenizer_file=path))
             else:
-                self._tokenizer = _ask(lambda: AutoTokenizer.from_pretrained(path))
+                self._tokenizer = _ask(lambda: AutoTokenizer.from_pretrained(path, **how))
         except TokenizerError as error:
             raise LoadError(f"transformers: {error.__cause__}", source=path) from error
 
@@ -127,6 +134,18 @@ class _Transformers:
 
     def close(self) -> None:
         """It holds memory alone."""
+
+
+def _for_transformers(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `create_tokenizer` that transformers has. What it applies by itself, or needs
+    for no file that it reads, is left out."""
+    for name in ("pattern", "special_tokens", "encoding", "model_map"):
+        if options.get(name) is not None:
+            raise InvalidArgument(f"transformers has no option {name}")
+    names = {name: name for name in ("revision", "cache_dir", "token")}
+    names["offline"] = "local_files_only"
+    given = {theirs: options.get(ours) for ours, theirs in names.items()}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _ask(work: Callable[[], T]) -> T:

@@ -217,6 +217,27 @@ def test_the_core_and_transformers_agree(tmp_path: Path) -> None:
     assert diff(a, f"transformers:{a}", budget=500).same
 
 
+def test_transformers_gets_the_options_about_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transformers = pytest.importorskip("transformers", reason="compares with transformers")
+    given: list[dict[str, Any]] = []
+
+    def from_pretrained(path: str, **how: Any) -> Any:
+        given.append(how)
+        return transformers.PreTrainedTokenizerFast(tokenizer_file=f"{path}/tokenizer.json")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", from_pretrained)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(_base()), encoding="utf-8")
+    a, options = str(tmp_path), ["--revision", "r", "--cache-dir", "c", "--offline"]
+    for b in ([f"transformers:{a}", "--pattern", "x"], ["--against", "transformers"]):
+        assert main(["diff", a, *b, *options, "--budget", "5"]) == 0
+    assert given == 2 * [{"revision": "r", "cache_dir": "c", "local_files_only": True}]
+    capsys.readouterr()
+    assert main(["diff", a, "--against", "transformers", "--model-map", "names.toml"]) == 2
+    assert "model_map" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("library", ["hf", "transformers"])
 @pytest.mark.parametrize("kind", ["core refuses the file", "all refuse the texts"])
 def test_files_and_texts_that_are_refused(kind: str, library: str, tmp_path: Path) -> None:
