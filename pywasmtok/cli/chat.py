@@ -43,7 +43,9 @@ def render(options: argparse.Namespace) -> int:
     with _opened(options) as tok:
         messages, asked = _asked(options)
         chat = Chat(tok.chat_templates, Asked(**asked))
-        request = replace(chat.request(messages), generation=options.json)
+        # The end of a text that goes on has no generation spans.
+        wants_spans = options.json and not options.continues
+        request = chat.request(messages, generation=wants_spans)
         try:
             rendered = chat.template.render(replace(request, origins=coloured or options.json))
         except UnsupportedTemplateFeature:

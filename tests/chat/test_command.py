@@ -108,6 +108,13 @@ def test_ids_spans_and_what_was_defused(tmp_path: Path, capsys: pytest.CaptureFi
     assert "defused:  1 " in out
 
 
+def test_a_conversation_to_be_continued_as_json(
+    conversation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = answer(capsys, "render", conversation, "--template", TEMPLATE, "--continue")
+    assert (said["text"], said["generation"]) == (TEXT.rstrip("\n"), [])
+
+
 def test_inspect_says_what_the_template_can_do(capsys: pytest.CaptureFixture[str]) -> None:
     said = answer(capsys, "inspect", "--template", TEMPLATE)
     assert said["from"] == "set_chat_template"
