@@ -41,7 +41,7 @@ def render(options: argparse.Namespace) -> int:
 
     coloured = _coloured(options)
     with _opened(options) as tok:
-        messages, asked = _asked(options)
+        messages, asked = _asked(options, tok)
         chat = Chat(tok.chat_templates, Asked(**asked))
         # The end of a text that goes on has no generation spans.
         wants_spans = options.json and not options.continues
@@ -73,7 +73,7 @@ def render(options: argparse.Namespace) -> int:
 
 def encode(options: argparse.Namespace) -> int:
     with _opened(options) as tok:
-        messages, asked = _asked(options)
+        messages, asked = _asked(options, tok)
         name = asked.pop("chat_template")
         encoded = tok.encode_chat(messages, chat_template=name, **asked)
         tokens = encoded.encoding.tokens
@@ -135,7 +135,7 @@ def _opened(options: argparse.Namespace) -> Tokenizer:
     return tok
 
 
-def _asked(options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
+def _asked(options: argparse.Namespace, tok: Tokenizer) -> tuple[list[Any], dict[str, Any]]:
     """The messages, and everything else that is said about them."""
     refuse_unknown(options.renderer)
     given = _json(options.messages)
@@ -153,13 +153,26 @@ def _asked(options: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
     return messages, {
         "tools": said.get("tools"),
         "documents": said.get("documents"),
-        "chat_template": options.name,
+        "chat_template": _name(options.name, tok),
         "add_generation_prompt": options.prompt,
         "continue_final_message": options.continues,
         "now": _time(options.now),
         "strict": not options.lenient,
         "arguments": dict(map(_argument, options.arg)),
     }
+
+
+def _name(given: str | None, tok: Tokenizer) -> str | None:
+    """The name of one of several templates: what is no name would be rendered itself."""
+    place = tok.chat_templates.place
+    if given is None or place is None or place.problem is not None:
+        return None
+    if given not in place.templates:
+        raise InvalidArgument(
+            f"no chat template has the name {given!r}",
+            hint=f"There are {', '.join(sorted(place.templates))}",
+        )
+    return given if place.named else None
 
 
 def _json(file: str | None) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small
 
 import pywasmtok
 from pywasmtok.chat.contract import CompiledTemplate, Origin, Rendered, RenderRequest
@@ -113,6 +114,24 @@ def test_a_conversation_to_be_continued_as_json(
 ) -> None:
     said = answer(capsys, "render", conversation, "--template", TEMPLATE, "--continue")
     assert (said["text"], said["generation"]) == (TEXT.rstrip("\n"), [])
+
+
+def test_only_a_name_that_there_is_chooses_a_template(
+    conversation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(small.file())
+    named = [{"name": name, "template": f"of {name}"} for name in ("default", "rag")]
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text(json.dumps({"chat_template": named}))
+    given = "render", conversation, "-t", str(tmp_path)
+    assert chat(capsys, *given, "--name", "rag")[:2] == (0, "of rag")
+    status, out, err = chat(capsys, *given, "--name", "ragg")
+    assert (status, out) == (2, "")
+    assert "default, rag" in err
+    config.write_text(json.dumps({"chat_template": "the only one"}))
+    assert chat(capsys, *given, "--name", "default")[:2] == (0, "the only one")
+    for command in ("render", "encode"):
+        assert chat(capsys, command, *given[1:], "--name", "rag")[0] == 2
 
 
 def test_inspect_says_what_the_template_can_do(capsys: pytest.CaptureFixture[str]) -> None:
