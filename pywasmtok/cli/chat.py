@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from ..chat.contract import Origin, Rendered
 from ..chat.rendering.renderers import refuse_unknown
 from ..errors import InvalidArgument, UnsupportedTemplateFeature
-from .common import json_text, open_tokenizer, print_json, print_tree, read_input, shown_source
+from .common import (
+    json_text,
+    open_tokenizer,
+    print_json,
+    print_tree,
+    read_input,
+    shown_source,
+    source_file,
+)
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -131,7 +139,7 @@ def inspect(options: argparse.Namespace) -> int:
 def _opened(options: argparse.Namespace) -> Tokenizer:
     tok = open_tokenizer(options)
     if options.template is not None:
-        tok.set_chat_template(options.template)
+        tok.set_chat_template(source_file(options.template))
     return tok
 
 

@@ -57,6 +57,16 @@ def test_a_conversation_from_standard_input(
     assert (status, out) == (0, TEXT + "<|assistant|>")
 
 
+def test_a_template_from_standard_input(
+    conversation: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEMPLATE.encode())))
+    assert chat(capsys, "render", conversation, "--template", "-") == (0, TEXT, "")
+    status, _, err = chat(capsys, "render", "--template", "-")
+    assert status == 2
+    assert "asked for twice" in err
+
+
 def test_everything_that_may_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "chat.json"
     file.write_text(json.dumps({"messages": MESSAGES, "tools": [{"name": "lost"}]}))

@@ -41,7 +41,9 @@ def add(commands: Any) -> None:
 def _command(inner: Any, name: str, text: str, examples: tuple[str, ...]) -> Parser:
     made = command(inner, name, f"chat:{name}", text, examples)
     made.add_argument(
-        "--template", metavar="FILE|TEXT", help="your own template, in place of the model's"
+        "--template",
+        metavar="FILE|TEXT",
+        help="your own template, in place of the model's; -: standard input",
     )
     backend_options(made)
     return made
