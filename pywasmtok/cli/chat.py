@@ -202,6 +202,8 @@ def _argument(given: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
+    except RecursionError as error:
+        raise InvalidArgument(f"--arg {name}: JSON of too many levels") from error
 
 
 def _time(given: str | None) -> datetime | None:

@@ -175,6 +175,7 @@ def test_there_is_no_renderer_to_choose(
         ('{"messages": [], "surprise": 1}', [], "invalid_argument"),
         ('[{"role": "user", "content": ""}]', ["--now", "noon"], "invalid_argument"),
         ('[{"role": "user", "content": ""}]', ["--arg", "novalue"], "invalid_argument"),
+        ('[{"role": "user", "content": ""}]', ["--arg", f"x={'[' * 100_000}"], "invalid_argument"),
         (
             '[{"role": "user", "content": ""}]',
             ["--template", "{{ raise_exception('no') }}"],
