@@ -214,7 +214,8 @@ def json_text(value: object, stream: TextIO | None = None) -> str:
     """For a stream; None: standard output. One that is not UTF-8 gets ASCII: with the escapes that
     it has for other characters (`main.main`) the text would be no JSON."""
     encoding = getattr(stream or sys.stdout, "encoding", None) or "utf-8"
-    return json.dumps(value, ensure_ascii=codecs.lookup(encoding).name != "utf-8")
+    ascii_only = codecs.lookup(encoding).name != "utf-8"
+    return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def print_json(answer: object) -> int:

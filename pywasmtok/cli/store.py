@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -95,7 +96,7 @@ def list_tenant(asked: argparse.Namespace) -> int:
 
 def rotate_tenant(asked: argparse.Namespace) -> int:
     store, _ = open_named_store(asked)
-    if not asked.keep >= 0:
+    if not 0 <= asked.keep < math.inf:
         raise InvalidArgument("--keep is a number of seconds")
     key, kept = make_key(asked.name)
     store.put_key(kept, keep_others=asked.keep)

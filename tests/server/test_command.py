@@ -64,6 +64,8 @@ def test_a_rotated_key_stays_good_for_a_while_or_not_at_all(run: Any, folder: Pa
     found = keys(folder)
     assert found[hash_of(second)] == ("acme", None)
     assert found[hash_of(first)][1] is not None
+    for keep in ("inf", "nan", "-1"):
+        assert "seconds" in run("tenants", "rotate", "acme", f"--keep={keep}", status=2)
     third = run("tenants", "rotate", "acme", "--keep", "0")["key"]
     assert keys(folder) == {hash_of(third): ("acme", None)}
     admin = run("tenants", "rotate")["key"]
@@ -80,7 +82,14 @@ def test_limits_are_changed_one_by_one(run: Any) -> None:
     assert (changed["limits"]["calls"]["max_tokens"], changed["disabled"]) == (None, True)
     assert run("tenants", "limit", "acme")["disabled"]
     assert not run("tenants", "limit", "acme", "--enable")["disabled"]
-    for wrong in ("speed=3", "calls.speed=3", "queued=x", "queued", "queued=-1"):
+    for wrong in (
+        "speed=3",
+        "calls.speed=3",
+        "queued=x",
+        "queued",
+        "queued=-1",
+        "load_deadline=inf",
+    ):
         assert "invalid_argument" in run("tenants", "limit", "acme", wrong, status=2)
     both = "calls=none", "calls.deadline=1"
     assert "invalid_argument" in run("tenants", "limit", "acme", *both, status=2)
