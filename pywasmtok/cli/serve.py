@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,8 @@ __all__ = ["named_source", "open_named_store", "require_packages", "run"]
 
 # Of a path or a name, what an alias may not have.
 _NOT_IN_ALIAS: Final = re.compile(r"[^A-Za-z0-9._-]+")
+# One without records is refused, if it has files.
+_OF_A_STORE: Final = ("records.sqlite", "files")
 
 
 def require_packages() -> None:
@@ -121,16 +124,17 @@ def _say_json(address: str, config: Config) -> None:
 
 
 def open_named_store(
-    options: argparse.Namespace, *, to_verify: bool = False
+    options: argparse.Namespace, *, may_make: bool = False, to_verify: bool = False
 ) -> tuple[FolderStore, Config]:
     """The store that --store or the configuration names, and the rest of that configuration.
-    `to_verify`: there has to be one, and opening it changes nothing."""
+    `may_make`: it is made where there is none. `to_verify`: opening it changes nothing."""
     from ..server.store.folder import FolderStore
 
     config = _config_of_store(options)
-    if to_verify and not Path(config.storage.path).is_dir():
+    folder = Path(config.storage.path)
+    if not may_make and not any(os.path.exists(folder / name) for name in _OF_A_STORE):
         raise InvalidArgument(f"there is no store at {config.storage.path}")
-    return FolderStore(Path(config.storage.path), to_verify=to_verify), config
+    return FolderStore(folder, to_verify=to_verify), config
 
 
 def _config_of_store(options: argparse.Namespace) -> Config:

@@ -49,7 +49,7 @@ __all__ = [
 
 
 def add_tenant(asked: argparse.Namespace) -> int:
-    store, config = open_named_store(asked)
+    store, config = open_named_store(asked, may_make=True)
     name = check_tenant(asked.name)
     record = TenantRecord(name, changed(_defaults(config), _limits(asked.limits)), time.time())
     key, kept = make_key(name)
@@ -95,7 +95,8 @@ def list_tenant(asked: argparse.Namespace) -> int:
 
 
 def rotate_tenant(asked: argparse.Namespace) -> int:
-    store, _ = open_named_store(asked)
+    # The first key of an admin may be the first record.
+    store, _ = open_named_store(asked, may_make=asked.name is None)
     if not 0 <= asked.keep < math.inf:
         raise InvalidArgument("--keep is a number of seconds")
     key, kept = make_key(asked.name)
@@ -208,7 +209,7 @@ def add_tokenizer(asked: argparse.Namespace) -> int:
 
     name, source = named_source(asked.source)
     data, said = read_source(source_file(source), **how_to_read(asked))
-    store, config = open_named_store(asked)
+    store, config = open_named_store(asked, may_make=True)
     service = _service(store, config)
     # What was damaged is missing then, and stored anew.
     store.put_aside_if_damaged(digest_of(data))

@@ -183,10 +183,23 @@ def test_verify_of_tenants_reads_records_and_no_files(run: Any, folder: Path) ->
     assert run("tenants", "list")["tenants"] == []
 
 
-def test_verify_of_no_store_makes_none(run: Any, folder: Path) -> None:
-    assert "there is no store" in run("tokenizers", "verify", status=2)
-    assert "there is no store" in run("tenants", "verify", status=2)
+def test_only_what_adds_something_makes_a_store(run: Any, folder: Path) -> None:
+    def refused() -> None:
+        for command in (
+            *("tenants verify", "tenants list", "tenants rotate a", "tenants limit a"),
+            *("tenants remove a", "tokenizers verify", "tokenizers list", "tokenizers alias a b"),
+            "tokenizers remove a",
+        ):
+            assert "there is no store" in run(*command.split(), status=2)
+
+    refused()
     assert not folder.exists()
+    folder.mkdir()
+    (folder / "mine").touch()
+    refused()
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+    run("tenants", "rotate")
+    assert len(run("tenants", "list")["admin_keys"]) == 1
 
 
 def test_verify_reports_first_and_removes_on_request(
@@ -247,6 +260,7 @@ def test_which_store_must_be_said(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert "--store" in capsys.readouterr().err
     config = tmp_path / "server.toml"
     config.write_text(f'[storage]\npath = "{(tmp_path / "store").as_posix()}"\n')
+    assert main(["tenants", "add", "acme", "--config", str(config)]) == 0
     assert main(["tenants", "list", "--config", str(config)]) == 0
 
 
