@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument, LoadError, SourceNotFound
+from ..loading.sources.paths import write
 from .rows import Row
 
 __all__ = ["SCHEMA", "Record", "schema"]
@@ -57,12 +59,13 @@ class Record:
         return {"schema": SCHEMA, **document}
 
     def write(self, path: str) -> None:
-        """One row a line: a record is read by people, too, and compared with diff."""
+        """One row a line: a record is read by people, too, and compared with diff. Complete or not
+        at all: a run that goes on needs the record that was there."""
         document = self.as_json()
         rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in document.pop("rows"))
         head = json.dumps(document, ensure_ascii=False, indent=1).removesuffix("\n}")
         text = f'{head},\n "rows": [\n{rows}\n]\n}}\n'
-        Path(path).write_text(text, encoding="utf-8")
+        write(os.fsencode(path), text.encode())
 
     @staticmethod
     def read(path: str) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from ..bench.running.plan import Plan, default_threads
 from ..bench.running.run import hashes, prepare_texts, run_all
 from ..bench.running.session import Setup
 from ..errors import InvalidArgument, LoadError, SourceNotFound
+from ..loading.sources.paths import write
 from .common import DEMO, print_json, source_file
 from .exits import Exit, Usage
 from .options.bench import listed
@@ -53,7 +55,7 @@ def run_command(options: argparse.Namespace) -> int:
     if _record_file(options):
         record.write(options.json)
     if options.markdown:
-        Path(options.markdown).write_text(tables.markdown(record), encoding="utf-8")
+        write(os.fsencode(options.markdown), tables.markdown(record).encode())
     if options.plots:
         from ..bench.plots import draw
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -114,6 +115,27 @@ def test_wrong_ids_of_ours_end_it_with_an_error(
     record([row("portable", 1.0, ids="wrong"), row("hf", 1.0)]).write(path)
     assert main(["bench", "--show", path]) == 1
     assert "not the reference's answers: portable" in capsys.readouterr().err
+
+
+def test_files_stay_until_the_new_ones_are_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, page = tmp_path / "record.json", tmp_path / "tables.md"
+    record([row("portable", 1.0)]).write(str(path))
+    page.write_text("earlier")
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        record([row("portable", 2.0)]).write(str(path))
+    monkeypatch.setattr("pywasmtok.cli.main._drop_output", lambda: None)
+    assert main(["bench", "--show", str(path), "--markdown", str(page)]) == 5
+    assert "No space" in capsys.readouterr().err
+    assert (path.read_bytes(), page.read_text()) == (before, "earlier")
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize(
