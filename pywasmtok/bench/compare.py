@@ -83,7 +83,11 @@ def gaps(record: Record, rows: Mapping[Key, Row]) -> dict[Key, float]:
         twin = rows.get((*key[:-1], TWIN))
         if row.library != record.ours or twin is None or not (row.value and twin.value):
             continue
-        found[key[:-1]] = gap = abs(math.log(row.value / twin.value))
+        ratio = row.value / twin.value
+        # Further memory may be less than none.
+        if ratio <= 0:
+            continue
+        found[key[:-1]] = gap = abs(math.log(ratio))
         of_group.setdefault(group_of(row), []).append(gap)
     for group, every in of_group.items():
         every.sort()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["CORPORA", "GENERATED", "GROUPS"]
+__all__ = ["BUILDS", "CORPORA", "GENERATED", "GROUPS", "LIBRARIES", "TWIN"]
 
 GROUPS: Mapping[str, str] = {
     "encode": "throughput by kind and length, of fresh and of repeated text",
@@ -29,5 +29,16 @@ GROUPS: Mapping[str, str] = {
 
 GENERATED = "generated "
 """What the names of generated texts begin with."""
+
+BUILDS = ("portable", "threads", "baseline")
+
+TWIN = "twin"
+"""A second instance of the first build: the difference between both is noise."""
+
+LIBRARIES = (
+    *("fastokens", "gigatoken", "tiktoken", "hf", "hf-fast", "native"),
+    *("sandbox", "jinja2", "minijinja"),
+)
+"""The others; those of the second line render chats."""
 
 CORPORA = ("english", "code", "zhja", "chat", "mixed")

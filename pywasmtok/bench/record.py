@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -71,17 +73,19 @@ class Record:
     def read(path: str) -> Record:
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
+            # Raises for numbers and characters that no JSON has.
+            json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         except FileNotFoundError as error:
             raise SourceNotFound("no such file", source=path) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise LoadError(f"no record of a benchmark: {error}", source=path) from error
-        if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise InvalidArgument(f"no record of a benchmark ({SCHEMA})", source=path)
-        try:
-            rows = [Row.from_json(row) for row in document.pop("rows")]
-            return Record(**document, rows=rows)
-        except (KeyError, TypeError) as error:
-            raise InvalidArgument(f"a record that lacks something: {error}", source=path) from error
+        for where in _breaches(document, schema(), "record"):
+            raise InvalidArgument(f"a damaged record of a benchmark: {where}", source=path)
+        del document["schema"]
+        rows = [Row.from_json(row) for row in document.pop("rows")]
+        return Record(**document, rows=rows)
 
 
 def schema() -> dict[str, Any]:
@@ -89,3 +93,39 @@ def schema() -> dict[str, Any]:
     text = files("pywasmtok.bench").joinpath("schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "integer": lambda value: type(value) is int and abs(value) <= sys.maxsize,
+    "number": lambda value: type(value) in (int, float) and abs(value) <= sys.float_info.max,
+}
+
+
+def _breaches(value: Any, rules: Mapping[str, Any], where: str) -> Iterator[str]:
+    """The places that are not as the schema says, by the words of JSON Schema that it uses."""
+    types = rules.get("type", [*_TYPES])
+    is_good = (
+        any(_TYPES[name](value) for name in ([types] if isinstance(types, str) else types))
+        and value in rules.get("enum", [value])
+        and value == rules.get("const", value)
+        and (not isinstance(value, str) or re.search(rules.get("pattern", ""), value))
+    )
+    if not is_good:
+        yield where
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _breaches(item, rules.get("items", {}), f"{where}[{number}]")
+    elif isinstance(value, dict):
+        known, others = rules.get("properties", {}), rules.get("additionalProperties", {})
+        yield from (f"{where}.{name}" for name in rules.get("required", ()) if name not in value)
+        for name, item in value.items():
+            inner = known.get(name, others)
+            if inner is False:
+                yield f"{where}.{name}"
+            else:
+                yield from _breaches(item, inner, f"{where}.{name}")

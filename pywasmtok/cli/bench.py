@@ -15,7 +15,7 @@ from pathlib import Path
 from ..bench import compare, machine, tables
 from ..bench.groups import GROUPS
 from ..bench.libraries.files import TokenizerFile, label
-from ..bench.names import GENERATED
+from ..bench.names import GENERATED, LIBRARIES, TWIN
 from ..bench.record import Record
 from ..bench.rows import WRONG
 from ..bench.running.plan import Plan, default_threads
@@ -25,7 +25,6 @@ from ..errors import InvalidArgument, LoadError, SourceNotFound
 from ..loading.sources.paths import write
 from .common import DEMO, print_json, source_file
 from .exits import Exit, Usage
-from .options.bench import listed
 from .options.tree import whole
 from .terminal import waiting
 
@@ -74,6 +73,10 @@ def _check_usage(options: argparse.Namespace) -> None:
     kinds = [kind for kind, _ in options.text]
     if len({*kinds}) < len(kinds):
         raise Usage("two texts are of the same kind: name kinds with --text KIND=FILE")
+    known = [*options.builds, *([TWIN] if options.builds else []), *LIBRARIES]
+    for name in options.only:
+        if name not in known:
+            raise Usage(f"--only {name}: there are {', '.join(known)}")
 
 
 def _record_file(options: argparse.Namespace) -> str | None:
@@ -88,13 +91,13 @@ def run(options: argparse.Namespace, arguments: list[str]) -> Record:
         machine=machine.describe(),
         libraries=machine.versions(),
         plan={name: _plain(value) for name, value in asdict(plan).items()},
-        builds=listed(options.builds),
+        builds=options.builds,
     )
     temporary_folder = tempfile.TemporaryDirectory(prefix="pywasmtok-bench-")
     with temporary_folder as temporary, waiting("measuring") as progress:
         folder = Path(temporary)
         files = _read_all(options.tokenizer or [DEMO], folder)
-        setup = Setup(files[0], plan, tuple(record.builds), tuple(listed(options.only)))
+        setup = Setup(files[0], plan, tuple(record.builds), tuple(options.only))
         texts = dict(options.text)
         setup = replace(setup, templates=_templates(options.templates), texts=texts)
         setup = prepare_texts(setup, folder, progress.say)

@@ -12,9 +12,12 @@ import jsonschema
 import pytest
 
 from bench.fakes import record, row
+from pywasmtok._host import builds
 from pywasmtok.bench import names
 from pywasmtok.bench.groups import GROUPS
 from pywasmtok.bench.inputs.texts import CORPORA
+from pywasmtok.bench.libraries.chat_libraries import NAMES as CHAT_LIBRARIES
+from pywasmtok.bench.libraries.peers import PEERS
 from pywasmtok.bench.record import schema
 from pywasmtok.cli import bench as command
 from pywasmtok.cli.main import main
@@ -158,6 +161,14 @@ def test_errors_are_one_line(options: list[str], capsys: pytest.CaptureFixture[s
     "options",
     [
         ["--groups", "nonsense"],
+        ["--groups", ""],
+        ["--only", "nonsense"],
+        ["--only", "baseline"],
+        ["--builds", "", "--only", "twin"],
+        ["--builds", "nonsense"],
+        ["--rounds", "0"],
+        ["--rounds=-3"],
+        ["--rounds", "1,2"],
         ["--sizes", "0"],
         ["--corpora", "x"],
         ["--threads", "a"],
@@ -177,6 +188,8 @@ def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert all(name in printed for name in GROUPS)
     assert (list(names.GROUPS), list(names.CORPORA)) == (list(GROUPS), list(CORPORA))
+    assert set(names.BUILDS) == set(builds())
+    assert set(names.LIBRARIES) | {names.TWIN} == {*PEERS, *CHAT_LIBRARIES, "hf-fast"}
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "bench" in capsys.readouterr().out

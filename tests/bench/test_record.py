@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from bench.fakes import TIME, group_run, record, row
-from pywasmtok import InvalidArgument, SourceNotFound
+from pywasmtok import InvalidArgument, SourceNotFound, TokenizerError
 from pywasmtok.bench import compare, machine, tables
 from pywasmtok.bench.plots import figures
 from pywasmtok.bench.plots.scales import linear, logarithmic, short, thinned
@@ -45,6 +46,43 @@ def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
         path.write_text(content)
         with pytest.raises(InvalidArgument):
             Record.read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("rows", 0, "samples", 0), "fast"),
+        (("rows", 0, "samples", 0), 10**400),
+        (("rows", 0, "samples", 0), float("inf")),
+        (("rows", 0, "measure"), {"name": "x"}),
+        (("rows", 0, "case"), {"text": []}),
+        (("rows", 0, "note"), "\ud800"),
+        (("rows", 0, "ids"), "maybe"),
+        (("plan", "seed"), float("nan")),
+        (("groups", 0), {}),
+        (("builds",), "portable"),
+        (("builds", 0), True),
+        (("machine",), None),
+        (("more",), 1),
+        (("date",), "today"),
+    ],
+)
+def test_a_damaged_record_is_refused(tmp_path: Path, place: tuple[Any, ...], value: Any) -> None:
+    path = str(tmp_path / "record.json")
+    record([row("portable", 1.0)], groups=[group_run("encode", None)]).write(path)
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    inner = document
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    Path(path).write_text(json.dumps(document))
+    with pytest.raises(TokenizerError):
+        Record.read(path)
+
+
+def test_memory_that_shrinks_is_compared() -> None:
+    rows = [row("portable", -1.0), row("twin", 1.0)]
+    assert compare.as_dict(record(rows), record(rows))["changes"]
 
 
 def test_this_machine_is_described() -> None:

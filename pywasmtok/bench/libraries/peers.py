@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..names import TWIN
 from .files import TokenizerFile
 from .native import NAME as NATIVE
 from .native import Native, NoNativeBuildError, build
 
 __all__ = ["PEERS", "TWIN", "LeftOutError", "Library", "libraries", "load", "names_of", "opened"]
-
-TWIN = "twin"
 
 Call = Callable[[Any], Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from ...bench.names import CORPORA, GENERATED, GROUPS
+from ...bench.names import BUILDS, CORPORA, GENERATED, GROUPS
 from ..common import DEMO
 from .parser import command
 
@@ -64,9 +64,21 @@ def add(commands: Any) -> None:
     )
     add("--sizes", type=_numbers, metavar="N,M", help="lengths of texts in bytes")
     add("--threads", type=_numbers, metavar="N,M", help="numbers of threads")
-    add("--builds", default="portable", metavar="A,B", help="of ours; '' for peers only")
-    add("--only", default="", metavar="A,B", help="libraries to run, such as portable,twin,hf")
-    add("--rounds", type=int, default=0, metavar="N", help="measurements behind each median")
+    add(
+        "--builds",
+        type=_names(BUILDS, may_be_none=True),
+        default=["portable"],
+        metavar="A,B",
+        help="of ours; '' for peers only",
+    )
+    add(
+        "--only",
+        type=listed,
+        default=[],
+        metavar="A,B",
+        help="libraries to run, such as portable,twin,hf",
+    )
+    add("--rounds", type=_count, metavar="N", help="measurements behind each median")
     add("--seed", type=int, default=1, metavar="N", help="of the texts")
     add("--quick", action="store_true", help="small and few: does it work? No measurement")
     add(
@@ -92,9 +104,11 @@ def listed(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def _names(known: Collection[str]) -> Callable[[str], list[str]]:
+def _names(known: Collection[str], *, may_be_none: bool = False) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         names = listed(text)
+        if not names and not may_be_none:
+            raise argparse.ArgumentTypeError(f"none is named; there are {', '.join(known)}")
         for name in names:
             if name not in known:
                 raise argparse.ArgumentTypeError(f"no {name!r}; there are {', '.join(known)}")
@@ -109,6 +123,13 @@ def _text(text: str) -> tuple[str, Path]:
     if not Path(path).exists() or kind.startswith(GENERATED):
         raise argparse.ArgumentTypeError(f"no FILE or KIND=FILE, nor a folder: {text!r}")
     return kind, Path(path)
+
+
+def _count(text: str) -> int:
+    (number, *others) = _numbers(text)
+    if others:
+        raise argparse.ArgumentTypeError(f"one number: {text!r}")
+    return number
 
 
 def _numbers(text: str) -> list[int]:
