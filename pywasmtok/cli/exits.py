@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any
 
@@ -72,11 +73,13 @@ def report(error: TokenizerError, as_json: bool) -> Exit:
     if error.source is not None:
         error.source = shown_source(error.source)
     if as_json:
-        print(json_text({"error": _fields(error, code)}, sys.stderr), file=sys.stderr)
-    elif isinstance(error, Usage):
-        print(f"{error.usage}pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
+        said = json_text({"error": _fields(error, code)}, sys.stderr)
     else:
-        print(f"pywasmtok: {error.kind}: {one_line(str(error))}", file=sys.stderr)
+        usage = error.usage if isinstance(error, Usage) else ""
+        said = f"{usage}pywasmtok: {error.kind}: {one_line(str(error))}"
+    # The code is the answer where standard error is full or closed.
+    with suppress(OSError):
+        print(said, file=sys.stderr)
     return code
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
@@ -61,20 +61,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _guarded(given)
     except BrokenPipeError:
-        _drop_output()
+        _drop(sys.stdout)
         return Exit.CLOSED
     except KeyboardInterrupt:
-        _drop_output()
+        _drop(sys.stdout)
         if arguments is not None:
             return Exit.INTERRUPTED
         sys.excepthook = lambda *_: None
         raise
     except Exception:
         # Python would end with 1, which says that there is a finding.
-        traceback.print_exc()
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         return Exit.FAILED
     finally:
         forget_stdin()
+        try:
+            sys.stderr.flush()
+        except OSError:
+            _drop(sys.stderr)
 
 
 def _guarded(given: list[str]) -> int:
@@ -91,7 +96,7 @@ def _guarded(given: list[str]) -> int:
         raise
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
-        _drop_output()
+        _drop(sys.stdout)
         return report(OperatingSystemError(str(error.strerror), source=name), _wants_json(given))
     return status
 
@@ -118,10 +123,10 @@ def _wants_json(given: Sequence[str]) -> bool:
     return "--json" in given
 
 
-def _drop_output() -> None:
-    """What is buffered cannot be written, and Python would complain when it closes stdout."""
+def _drop(stream: TextIO) -> None:
+    """What is buffered cannot be written, and Python would complain when it closes the stream."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def encode(options: argparse.Namespace) -> int:

@@ -120,7 +120,7 @@ def test_what_ends_the_work(
 
     monkeypatch.setattr(module, "_work", lambda name: work)
     # Else the output of this process would be gone.
-    monkeypatch.setattr(module, "_drop_output", lambda: None)
+    monkeypatch.setattr(module, "_drop", lambda stream: None)
     assert main(words_of(EXAMPLES[path][0])[0]) == code
     said = capfd.readouterr()
     assert said.out == ""
@@ -272,3 +272,31 @@ def test_a_stream_that_is_closed(stream: str, tmp_path: Path) -> None:
     else:
         assert not done.stderr
     assert done.returncode == (Exit.DONE if stream == "stdout" else Exit.WRONG)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device here")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["encode", "-f", "none"], Exit.WRONG),
+        (["encode", "-f", "none", "--json"], Exit.WRONG),
+        (["nonsense"], Exit.WRONG),
+        (["encode", "x"], Exit.DONE),
+    ],
+)
+def test_a_standard_error_that_is_full(command: list[str], code: Exit, tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "pywasmtok", *command],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+            # A warning, which is lost as well.
+            env={
+                **os.environ,
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "PYWASMTOK_SNAPSHOTS": "maybe",
+            },
+            cwd=tmp_path,
+        )
+    assert done.returncode == code
