@@ -62,6 +62,8 @@ def enable(registry: CollectorRegistry | None = None, aliases: Iterable[str] = (
         log.info("prometheus-client is not installed: no metrics")
         return False
     target = prometheus_client.REGISTRY if registry is None else registry
+    if not isinstance(target, prometheus_client.CollectorRegistry):
+        raise InvalidArgument(f"registry is a CollectorRegistry, not {type(target).__name__}")
     with _lock:
         current = _Current.state
         if current is not None:
@@ -106,8 +108,9 @@ def enabled() -> bool:
 
 
 def _checked(aliases: Iterable[str]) -> tuple[str, ...]:
-    wanted = () if isinstance(aliases, str) else tuple(aliases)
-    if isinstance(aliases, str) or not set(wanted) <= set(ALIASES):
+    is_list = isinstance(aliases, Iterable) and not isinstance(aliases, str)
+    wanted = tuple(aliases) if is_list else ()
+    if not is_list or any(name not in ALIASES for name in wanted):
         raise InvalidArgument(f"aliases={aliases!r:.80} are not among {', '.join(ALIASES)}")
     return tuple(name for name in ALIASES if name in wanted)
 

@@ -149,6 +149,9 @@ class Counting:
 
 def _listed(tok: Any, *args: Any, **how: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """An iterator can be read only once; what is none is the method's to refuse."""
+    if ("lists" in how) == bool(args):
+        # None at all or both: Python refuses it.
+        return (tok, *args), how
     lists, args = (how.pop("lists"), args) if "lists" in how else (args[0], args[1:])
     if isinstance(lists, Iterable) and not isinstance(lists, str | bytes):
         lists = list(map(_sized, tok.listed(lists)))

@@ -109,6 +109,7 @@ class PrefixCache:
     ) -> Encoding:
         """`tok.encode(text)`, with what is known of its beginning."""
         check_text(text)
+        _check_tenant(tenant)
         served = self._look_at(tok)
         backend = served.backend
         if backend is None or len(text) <= _BLOCK or special not in ("all", "none"):
@@ -151,7 +152,10 @@ class PrefixCache:
             )
 
     def clear(self, tenant: str | None = None) -> None:
-        """Forgets what was cached: of one tenant, or of all."""
+        """Forgets what was cached: of one tenant, or of all (None). Calls without a tenant have the
+        tenant ""."""
+        if tenant is not None:
+            _check_tenant(tenant)
         with self._lock:
             for name in list(self._tenants) if tenant is None else [tenant]:
                 gone = self._tenants.pop(name, None)
@@ -268,6 +272,11 @@ class PrefixCache:
         self._evicted += 1
         if not largest.entries:
             del self._tenants[name]
+
+
+def _check_tenant(tenant: object) -> None:
+    if not isinstance(tenant, str):
+        raise InvalidArgument(f"a tenant is str, not {type(tenant).__name__}")
 
 
 def _serve(tok: Tokenizer) -> _Served:

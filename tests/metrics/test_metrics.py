@@ -272,9 +272,19 @@ def test_enabling_twice(registry: Any) -> None:
 
 
 def test_wrong_arguments(registry: Any) -> None:
-    for aliases in ("sglang", ("vllm",), (3,)):
+    wrong: list[Any] = ["sglang", ("vllm",), (3,), None, 3, [[]]]
+    for aliases in wrong:
         with pytest.raises(InvalidArgument, match="aliases"):
-            metrics.enable(registry, aliases=aliases)  # type: ignore[arg-type]
+            metrics.enable(registry, aliases=aliases)
+    for none in wrong[:2]:
+        with pytest.raises(InvalidArgument, match="CollectorRegistry"):
+            metrics.enable(none)
+    assert not metrics.enabled()
+    metrics.enable(registry)
+    tok: Any = open_bytes(small.file())
+    for given, named in (((), {}), (([[97]],), {"lists": [[97]]})):
+        with pytest.raises(TypeError, match="lists"):
+            tok.decode_batch(*given, **named)
 
 
 def test_a_registry_that_has_such_names(registry: Any) -> None:

@@ -7,6 +7,7 @@ import pickle
 import random
 import threading
 import tracemalloc
+from typing import Any
 
 import pytest
 from assets import SERVED, Asset, needs_assets, open_tokenizer
@@ -215,6 +216,13 @@ def test_wrong_texts() -> None:
         cache.encode(tok, b"bytes")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument):
         cache.encode(tok, "word " * 2000, special="some")
+    tenants: list[Any] = [[], 3, None]
+    for tenant in tenants:
+        with pytest.raises(InvalidArgument, match="tenant"):
+            cache.encode(tok, "word " * 2000, tenant=tenant)
+        if tenant is not None:
+            with pytest.raises(InvalidArgument, match="tenant"):
+                cache.clear(tenant)
     tok.close()
     with pytest.raises(TokenizerClosed):
         cache.encode(tok, "word " * 2000)

@@ -7,13 +7,13 @@ from array import array
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ...errors import TokenizerError
+from ...errors import InvalidArgument, TokenizerError
+from ..encoding import EncodingBatch
 from ..ids import ArrowLists, Buffers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..encoding import EncodingBatch
     from .importing import Rows
 
 __all__ = ["EncodedColumn", "encode_rows"]
@@ -33,6 +33,17 @@ class EncodedColumn(ArrowLists):
 
     def __init__(self, batch: EncodingBatch, present: str | None = None) -> None:
         """`present` has a `1` for each row that is not null, and a `0` for a row that is."""
+        if not isinstance(batch, EncodingBatch):
+            raise InvalidArgument(
+                f"a column is made of an EncodingBatch, not of {type(batch).__name__}",
+                hint="EncodingBatch.join makes one of several encodings",
+            )
+        if present is not None and not (
+            isinstance(present, str)
+            and not present.strip("01")
+            and present.count("1") == len(batch)
+        ):
+            raise InvalidArgument("present has a 1 for each encoding, and a 0 for each null row")
         self._batch = batch
         self._present = present
         bounds = batch.bounds

@@ -182,3 +182,16 @@ def test_more_ids_than_an_array_of_lists_holds(tok: pywasmtok.Tokenizer) -> None
         with pytest.raises(pywasmtok.LimitExceeded, match="holds 2147483647") as raised:
             export()
         assert raised.value.asked == 2**31
+
+
+def test_a_column_of_what_is_no_batch(tok: pywasmtok.Tokenizer) -> None:
+    batch = tok.encode_batch(TEXTS)
+    wrong: list[Any] = [None, [1, 2], batch[1:], tok.encode("a")]
+    for one in wrong:
+        with pytest.raises(pywasmtok.InvalidArgument, match="EncodingBatch"):
+            EncodedColumn(one)
+    assert len(EncodedColumn(EncodingBatch.join(batch[1:], True))) == len(TEXTS) - 1
+    given: list[Any] = ["1", "1" * (len(TEXTS) + 1), "1111x1", [1] * len(TEXTS)]
+    for present in given:
+        with pytest.raises(pywasmtok.InvalidArgument, match="present"):
+            EncodedColumn(batch, present)
