@@ -7,6 +7,7 @@ import pickle
 import random
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from assets import ROOT, needs_assets
 
 from pywasmtok.compat import tiktoken as ours
-from pywasmtok.errors import InvalidArgument, Unsupported
+from pywasmtok.errors import InvalidArgument, LimitExceeded, Unsupported
 
 pytestmark = needs_assets
 
@@ -173,6 +174,11 @@ def test_single_tokens(both: tuple[Any, Any]) -> None:
             assert outcome(mine.decode_single_token_bytes, number) == expected
 
 
+class Index:
+    def __index__(self) -> int:
+        return 5
+
+
 ENDS = [
     "hello fanta",
     "a ",
@@ -234,12 +240,29 @@ def unstable(encoding: Any, text: str, how: dict[str, Any]) -> Any:
         lambda enc: enc.encode(5, disallowed_special=()),
         lambda enc: enc.encode_single_token(5),
         lambda enc: enc.decode([1.5]),
+        lambda enc: enc.decode([1.0, 2.0]),
+        lambda enc: enc.decode([1] * 300 + [1.0]),
+        lambda enc: enc.decode([np.float64(1)]),
+        lambda enc: enc.decode({1, 2}),
+        lambda enc: enc.decode({1: 2}),
+        lambda enc: enc.decode(number for number in (1, 2)),
+        lambda enc: enc.decode([Index(), np.int64(1), True]),
+        lambda enc: [enc.decode(kind((1, 2))) for kind in (tuple, bytes, np.array, deque)],
+        lambda enc: enc.decode_tokens_bytes([1.0]),
         lambda enc: enc.decode([-1]),
         lambda enc: enc.decode([5, 2**32]),
         lambda enc: enc.decode([5, 100262, -1]),
         lambda enc: enc.decode_batch([[5], [100262]]),
         lambda enc: enc.decode_batch([[5], [3490, 223]], errors="strict"),
+        lambda enc: enc.decode_single_token_bytes(1.0),
         lambda enc: enc.decode_single_token_bytes(1.5),
+        lambda enc: enc.decode_single_token_bytes(Index()),
+        lambda enc: enc.encode_batch(["a"], num_threads=0),
+        lambda enc: enc.encode_batch(["a"], num_threads="2"),
+        lambda enc: enc.encode_ordinary_batch(["a"], num_threads=1.5),
+        lambda enc: enc.decode_batch([[5]], num_threads=True),
+        lambda enc: enc.decode_batch([[5]], num_threads="2"),
+        lambda enc: enc.decode_bytes_batch([[5]], num_threads=None),
         lambda enc: enc.decode_with_offsets([]),
         lambda enc: enc.is_special_token("a"),
     ],
@@ -255,9 +278,8 @@ def test_odd_arguments(call: Callable[[Any], Any]) -> None:
         lambda enc: enc.encode(5),
         lambda enc: enc.encode(b"ab"),
         lambda enc: enc.encode_batch(["a", 5]),
-        lambda enc: enc.encode_batch(["a"], num_threads=0),
-        lambda enc: enc.decode_batch([], num_threads=0),
         lambda enc: enc.decode(5),
+        lambda enc: enc.decode(""),
         lambda enc: enc.decode("ab"),
         lambda enc: enc.decode(["a"]),
         lambda enc: enc.decode_single_token_bytes("a"),
@@ -291,6 +313,15 @@ def test_copies() -> None:
     own = pickle.loads(pickle.dumps(Own(ours).make()))
     assert own.encode("hi <s>", allowed_special="all") == [104, 105, 32, 300]
     assert repr(own) == "<Encoding 'own'>"
+    ranks = Own(ours).ranks
+    mine = Derived("own", pat_str=r"\s+", mergeable_ranks=ranks, special_tokens={})
+    for again in (copy.copy(mine), copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):
+        assert type(again) is Derived
+        assert again.encode("ab") == mine.encode("ab")
+
+
+class Derived(ours.Encoding):
+    """The class of a program."""
 
 
 class Own:
@@ -353,6 +384,19 @@ def test_one_encoding_made_of_another() -> None:
     "given",
     [
         {"pat_str": "("},
+        {"pat_str": None},
+        {"pat_str": 3},
+        {"mergeable_ranks": {**Own(ours).ranks, b"new": 400.5}},
+        {"mergeable_ranks": {**Own(ours).ranks, b"new": 400.0}},
+        {"mergeable_ranks": {**Own(ours).ranks, b"new": -1}},
+        {"mergeable_ranks": {**Own(ours).ranks, b"new": 2**32}},
+        {"special_tokens": None},
+        {"special_tokens": []},
+        {"special_tokens": {"<s>": -1}},
+        {"special_tokens": {"<s>": 2**32}},
+        {"special_tokens": {"<s>": 300.0}},
+        {"special_tokens": {"<s>": "300"}},
+        {"special_tokens": {3: 300}},
         {"mergeable_ranks": {}},
         {"explicit_n_vocab": 5},
         {"mergeable_ranks": {**Own(ours).ranks, b"new": 400}, "explicit_n_vocab": 262},
@@ -370,6 +414,8 @@ def test_what_is_refused_here_alone() -> None:
         Own(ours).make(r"\w+|\W")
     with pytest.raises(ValueError, match="the byte 0x63 is no token"):
         Own(ours).make(mergeable_ranks={bytes([b]): b for b in range(256) if b != 0x63})
+    with pytest.raises(LimitExceeded, match="largest that is served"):
+        Own(ours).make(special_tokens={"<s>": 1 << 24})
     with pytest.raises(InvalidArgument, match="has the id 5 of a rank"):
         Own(ours).make(special_tokens={"<s>": 5})
 

@@ -7,13 +7,13 @@ the bytes of tokens, as a call of the core takes longer. It is made of the rank 
 from __future__ import annotations
 
 import json
-import operator
 import re
 from base64 import b64encode
 from binascii import a2b_base64
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property, lru_cache
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..._locks import ForkSafeLock
@@ -23,7 +23,6 @@ from ...loading.factory import from_recipe, from_source
 from ...loading.sources import Request
 from ...loading.sources.hub import is_offline
 from ...loading.sources.ranks.encodings import ENCODINGS, read_encoding
-from ...tokenizer.arguments import check_threads
 from ...tokenizer.ids import MAX_ID
 from ...tokenizer.recipe import Options, Recipe
 from .unstable import Unstable, pieces_of
@@ -45,6 +44,8 @@ _CORE: Final = Options("core", "core", build=None, preload=False)
 # Ids of a list that the table decodes faster than the core.
 _MOST_BY_TABLE: Final = 256
 
+_MOST_THREADS: Final = 1024
+
 _NONE: Final[frozenset[str]] = frozenset()
 
 
@@ -65,12 +66,18 @@ class Encoding:
         self._special_tokens = special_tokens
         self._pat_str = pat_str
         self.name = name
+        # Raises for what are no dicts of numbers.
+        highest = self.max_token_value
         if explicit_n_vocab:
             assert len(mergeable_ranks) + len(special_tokens) == explicit_n_vocab
-            assert self.max_token_value == explicit_n_vocab - 1
-        lines = sorted(mergeable_ranks.items(), key=operator.itemgetter(1))
-        data = b"".join(b"%s %d\n" % (b64encode(token), rank) for token, rank in lines)
-        load = json.dumps({"pattern": pat_str, "special_tokens": special_tokens}).encode()
+            assert highest == explicit_n_vocab - 1
+        for one in (pat_str, *special_tokens):
+            if not isinstance(one, str):
+                raise TypeError(f"{type(one).__name__!r} object is not an instance of 'str'")
+        lines = sorted((_as_id(rank), token) for token, rank in mergeable_ranks.items())
+        data = b"".join(b"%s %d\n" % (b64encode(token), rank) for rank, token in lines)
+        special = {token: _as_id(number) for token, number in special_tokens.items()}
+        load = json.dumps({"pattern": pat_str, "special_tokens": special}).encode()
         try:
             self._tok = from_recipe(Recipe(data, name, _CORE, load))
         except LoadError as error:
@@ -182,15 +189,27 @@ class Encoding:
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of ids, special tokens included; `KeyError` for an id that there is not."""
-        if isinstance(tokens, list) and len(tokens) > _MOST_BY_TABLE:
-            # The exceptions of tiktoken are those of the table.
-            with suppress(TokenizerError):
-                return self._tok.decode_bytes(tokens, False)
+        if type(tokens) is list:
+            if len(tokens) > _MOST_BY_TABLE:
+                # The exceptions of tiktoken are those of the table.
+                with suppress(TokenizerError):
+                    return self._tok.decode_bytes(tokens, False)
+            try:
+                found = b"".join(map(self._bytes_of, tokens))
+                # A float finds the bytes of the integer that it equals.
+                if type(sum(tokens)) is int:
+                    return found
+            except (KeyError, TypeError):
+                # What is at fault is found below.
+                pass
+        elif isinstance(tokens, str | dict) or not hasattr(tokens, "__getitem__"):
+            raise TypeError(f"{type(tokens).__name__!r} object is not an instance of 'Sequence'")
+        ids = list(map(index, tokens))
         try:
-            return b"".join(map(self._bytes_of, tokens))
+            return b"".join(map(self._bytes_of, ids))
         except KeyError as error:
             unknown = error.args[0]
-        for token in tokens:
+        for token in ids:
             _as_id(token)
         raise KeyError(f"Invalid token for decoding: {unknown}")
 
@@ -201,7 +220,7 @@ class Encoding:
     def decode_single_token_bytes(self, token: int) -> bytes:
         """The bytes of one token, special or not; `KeyError` if there is none."""
         try:
-            return self._bytes_of(token)
+            return self._bytes_of(index(token))
         except KeyError:
             unknown = _as_id(token)
         raise KeyError(str(unknown))
@@ -226,14 +245,14 @@ class Encoding:
         self, batch: Iterable[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
     ) -> list[str]:
         """`decode` of each list. It runs in this thread."""
-        check_threads(num_threads)
+        _as_threads(num_threads)
         return [self.decode(tokens, errors) for tokens in batch]
 
     def decode_bytes_batch(
         self, batch: Iterable[Sequence[int]], *, num_threads: int = 8
     ) -> list[bytes]:
         """`decode_bytes` of each list. It runs in this thread."""
-        check_threads(num_threads)
+        _as_threads(num_threads)
         return [self.decode_bytes(tokens) for tokens in batch]
 
     def token_byte_values(self) -> list[bytes]:
@@ -263,8 +282,9 @@ class Encoding:
     def __reduce__(self) -> tuple[Any, ...]:
         if self is _made.get(self.name):
             return get_encoding, (self.name,)
-        given = self.name, self._pat_str, self._mergeable_ranks, self._special_tokens
-        return _again, given
+        given = {"pat_str": self._pat_str, "mergeable_ranks": self._mergeable_ranks}
+        given["special_tokens"] = self._special_tokens
+        return _again, (type(self), {"name": self.name, **given})
 
     # What users of tiktoken read to make an encoding out of another one.
 
@@ -348,7 +368,7 @@ class Encoding:
         for one in texts:
             if not isinstance(one, str):
                 raise TypeError(f"{type(one).__name__!r} object is not an instance of 'str'")
-        how: Mapping[str, Any] = {"special": special, "threads": threads}
+        how: Mapping[str, Any] = {"special": special, "threads": _as_threads(threads)}
         try:
             return self._tok.encode_batch(texts, False, **how).ids
         except InvalidText:
@@ -378,15 +398,24 @@ def _whole(text: str) -> str:
 
 
 def _as_id(token: Any) -> int:
-    """The number of what is in no table. Raises for what cannot be an id."""
-    number = operator.index(token)
+    """Raises for what cannot be an id."""
+    number = int(index(token))
     if not 0 <= number <= MAX_ID:
         raise OverflowError("out of range integral type conversion attempted")
     return number
 
 
-def _again(name: str, pattern: str, ranks: dict[bytes, int], special: dict[str, int]) -> Encoding:
-    return Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
+def _as_threads(given: Any) -> int | None:
+    """What a pool of Python's takes as the number of its threads."""
+    if given is None:
+        return None
+    if given <= 0:
+        raise ValueError("max_workers must be greater than 0")
+    return max(1, int(given)) if given < _MOST_THREADS else _MOST_THREADS
+
+
+def _again(kind: type[Encoding], given: dict[str, Any]) -> Encoding:
+    return kind(**given)
 
 
 _made: Final[dict[str, Encoding]] = {}
