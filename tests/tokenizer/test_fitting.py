@@ -110,6 +110,25 @@ def test_parts_of_long_texts(asset: Asset) -> None:
 
 
 @needs_assets
+@pytest.mark.parametrize(
+    ("name", "text", "n"),
+    [
+        ("t5", "123", 1),
+        ("llama2", " .", 1),
+        ("gpt2", " ▁👋🏽", 1),
+        ("clip", "👋🏽", 1),
+        ("clip", "天地玄黄宇宙洪荒" * 50, 100),
+    ],
+)
+def test_where_no_beginning_is_exact(name: str, text: str, n: int) -> None:
+    """docs/fitting.md has these."""
+    tok = open_tokenizer(Asset(name, "tokenizer.json"), encoder="core")
+    kept = tok.truncate(text, n, "right", False)
+    assert (kept.exact, kept.truncated, bool(kept.text)) == (False, True, True)
+    check(tok, text, n, "right", False)
+
+
+@needs_assets
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "llama2", "bert-base-cased", "t5", "qwen3"])
 def test_the_fallback_answers_the_same(name: str) -> None:
     asset = Asset(name, "tokenizer.json")
