@@ -85,7 +85,7 @@ def test_it_is_served_with_a_warning_and_said(server: Server, log: Path) -> None
         "Core cannot serve odd",
         "Core cannot serve chatty",
     ]
-    assert all(small.UNSERVED_FEATURE in line for line in said)
+    assert all(small.UNSERVED_FEATURE in line for line in said())
     listed = server.get("/api/v1/tokenizers").json()["tokenizers"]
     backends = {one["name"]: one["backend"] for one in listed}
     assert backends == {"odd": "hf", "chatty": "hf", "demo": "core"}
