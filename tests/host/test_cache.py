@@ -221,8 +221,9 @@ def test_other_files_of_the_folder_stay(store: Cache, directory: Path) -> None:
     assert only_file(directory).name == "mine.cwasm"
 
 
-def test_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setenv(ENVIRONMENT, "off")
+@pytest.mark.parametrize("off", ["off", "Off", " OFF "])
+def test_off(off: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv(ENVIRONMENT, off)
     none = Cache.for_user()
     assert none.directory is None
     assert none.load("key") is None

@@ -11,8 +11,9 @@ import pytest
 import pywasmtok._host as host
 from pywasmtok import errors
 from pywasmtok._host.calls.tokenizer import CoreTokenizer
+from pywasmtok._host.switches import OFF
 from pywasmtok._host.wasm import artifacts
-from pywasmtok._host.wasm.cache import ENVIRONMENT, OFF, Cache
+from pywasmtok._host.wasm.cache import ENVIRONMENT, Cache
 from pywasmtok._host.wasm.core import open_core
 from pywasmtok._host.wasm.instance import Instance
 

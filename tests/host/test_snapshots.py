@@ -24,7 +24,8 @@ from pywasmtok._host.linux import ON, file_systems
 from pywasmtok._host.snapshots import image, new_file, snapshot_file, snapshot_folder
 from pywasmtok._host.snapshots import store as snapshots
 from pywasmtok._host.snapshots.store import SMALLEST_FILE, SnapshotStore
-from pywasmtok._host.wasm.cache import ENVIRONMENT, OFF, Cache
+from pywasmtok._host.switches import OFF
+from pywasmtok._host.wasm.cache import ENVIRONMENT, Cache
 
 from . import small_tokenizer
 from .processes import finish, run, start

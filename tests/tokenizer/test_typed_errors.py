@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import ctypes
 import logging
+import os
 import pickle
+import subprocess
 import sys
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy
 import pytest
 
 import pywasmtok
-from pywasmtok._host.snapshots.store import is_off
+from pywasmtok._host.switches import is_off
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,20 @@ def test_without_numpy(tok: pywasmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(pywasmtok.errors.BackendUnavailable, match="pip install numpy"):
         tok.encode("a").numpy()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is nothing to switch off")
+def test_what_only_linux_has_is_off_in_any_case() -> None:
+    code = "from pywasmtok._host import linux; print(linux.ON)"
+    for value, on, warned in (("OFF", "False", False), ("no", "True", True)):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYWASMTOK_LINUX": value},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (done.stdout.strip(), "PYWASMTOK_LINUX" in done.stderr) == (on, warned)
 
 
 def test_a_switch_that_is_neither_on_nor_off(

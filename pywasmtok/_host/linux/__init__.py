@@ -4,11 +4,11 @@
 docs/rationale/host.md has them in a table.
 """
 
-import os
 import sys
 from typing import Final
 
-VARIABLE: Final = "PYWASMTOK_LINUX"
-OFF: Final = "off"
+from ..switches import is_off
 
-ON: Final = sys.platform == "linux" and os.environ.get(VARIABLE) != OFF
+VARIABLE: Final = "PYWASMTOK_LINUX"
+
+ON: Final = sys.platform == "linux" and not is_off(VARIABLE)

@@ -17,12 +17,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ...errors import HostError, InvalidArgument
 from ..linux import file_systems
+from ..switches import is_off
 from ..wasm import abi, config
 from ..wasm.cache import Cache, Refused, is_key, require_private
 from ..wasm.core import Core
@@ -333,15 +333,3 @@ def _bound() -> int:
         _log.warning("%s=%s is no count of bytes: %d is taken", BOUND, given, DEFAULT_BOUND)
         return DEFAULT_BOUND
     return int(given)
-
-
-def is_off(variable: str) -> bool:
-    """Whether the variable says `off`; a value that is neither that nor `on` is named once."""
-    return _is_off(variable, os.environ.get(variable, "").strip().lower())
-
-
-@cache
-def _is_off(variable: str, value: str) -> bool:
-    if value not in ("", "on", "off"):
-        _log.warning("%s=%r is neither 'on' nor 'off': it is not used", variable, value)
-    return value == "off"

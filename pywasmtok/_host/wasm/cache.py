@@ -22,9 +22,9 @@ from typing import Final
 
 from ..linux.sealed import Sealed, sealed_copy
 from ..snapshots.new_file import new_file, sweep
+from ..switches import OFF
 
 ENVIRONMENT: Final = "PYWASMTOK_CACHE_DIR"
-OFF: Final = "off"
 
 # Behind the content, because that has to begin where a page of memory begins.
 _MAGIC: Final = b"pywasmtok compiled core 2\n"
@@ -53,7 +53,7 @@ class Cache:
     def for_user(cls, warn: bool = True) -> Cache:
         """The directory that the environment names, else the one of the user's platform."""
         named = os.environ.get(ENVIRONMENT)
-        if named == OFF:
+        if named is not None and named.strip().lower() == OFF:
             return cls(None, f"{ENVIRONMENT}={OFF}")
         try:
             directory = Path(named) if named else _user_directory()
