@@ -263,13 +263,15 @@ def convert(options: argparse.Namespace) -> int:
     with waiting(f"converting {one_line(shown_source(source))}"):
         done = convert_tokenizer(source, options.out, to=options.to, **about)
     done = replace(done, source=shown_source(done.source))
-    if options.json:
-        return print_json(done.as_dict())
-    print(f"{done.source} -> {done.out} ({done.bytes:,} bytes)")
-    for name in done.differences:
-        print(f"differs: {name}")
-    if done.read_with:
-        print("read it with:", ", ".join(map(_argument, done.read_with.items())))
+    # A pipe or a device may be standard output, where the file was written.
+    with contextlib.redirect_stdout(sys.stdout if os.path.isfile(done.out) else sys.stderr):
+        if options.json:
+            return print_json(done.as_dict())
+        print(f"{done.source} -> {done.out} ({done.bytes:,} bytes)")
+        for name in done.differences:
+            print(f"differs: {name}")
+        if done.read_with:
+            print("read it with:", ", ".join(map(_argument, done.read_with.items())))
     return 0
 
 

@@ -262,3 +262,12 @@ def test_truncate_prints_what_is_kept(tmp_path: Path) -> None:
         "tokens": len(end.encoding),
     }
     assert run("truncate", "-1", stdin=b"a").returncode != 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no such file here")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_converted_file_on_standard_output_is_alone(file: str, options: tuple[str, ...]) -> None:
+    done = run("convert", file, "/dev/stdout", *options)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["model"]
+    assert b"/dev/stdout" in done.stderr
