@@ -256,7 +256,8 @@ class _Sender:
             exchange.status = 101
             await self._send(self._with_id(message))
         elif kind == "websocket.send":
-            size = len(message.get("bytes") or message.get("text") or b"")
+            text = message.get("text")
+            size = len(message["bytes"] if text is None else text.encode())
             exchange.hold_answer(size)
             exchange.sent += size
             await self._send(message)

@@ -62,6 +62,8 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Calls into sandboxes at the same time; 0: twice the processors."""
     queued: Count = 1024
     body_bytes: Positive = 8 << 20
+    """Of one body. A body and its answer, and all those of one tenant that are on their way, may
+    have eight times as many together."""
     upload_bytes: Positive = 64 << 20
     body_seconds: Seconds = 10.0
     body_bytes_per_second: Positive = 16 << 10

@@ -185,7 +185,9 @@ def outcomes(source: str) -> tuple[object, object]:
         "{{ c == loop.cycle }}{{ loop.next is defined }}"
         "{{ loop|attr('cycle') is callable }}{% endfor %}",
         "{% set c = cycler(1, 2) %}{% set f = c.next %}{{ f() }}{{ f() }}{{ f() }}{{ c.current }}"
-        "{% set r = c.reset %}{{ r() }}{{ c.current }}{{ c.changed is defined }}",
+        "{% set r = c.reset %}{{ r() }}{{ c.current }}{{ c.changed is defined }}"
+        "{{ c['next']() }}{{ c['reset']() }}{{ c['none'] }}",
+        "{% for x in [1, 1] %}{{ loop['changed'](x) }}{{ loop['cycle'](3, 4) }}{% endfor %}",
         "{{ range(1, 9, 3).start }}{{ range(3).stop }}{{ range(3).step }}{{ range(3)['stop'] }}"
         "{{ {'stop': 1}.stop }}{{ {'next': 2}.next }}{{ d.mapping is defined }}{{ l.reset }}",
         MACRO + "{{ m.explicit_caller }}{{ m['explicit_caller'] }}{{ m.caller }}",

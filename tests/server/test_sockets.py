@@ -258,6 +258,28 @@ def test_what_a_client_does_not_take_of_a_socket_is_counted(tmp_path: Path) -> N
                 assert connection.socket.recv(1 << 20)
 
 
+def test_an_event_waits_until_there_is_room_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(words_of("é" * 60_000))
+    with service_of({"small": str(path)}) as service:
+        app = create_app(service)
+        bodies = app.state.bodies
+        with serving(app) as port, connect(f"ws://127.0.0.1:{port}{PATH}", max_size=None) as socket:
+            socket.send(json.dumps({"stream": "b", "open": True}))
+            assert json.loads(socket.recv(60))["text"] == ""
+            # Too little for the bytes of the next event, and enough for its characters.
+            full = 8 * service.config.bounds.body_bytes - 100_000
+            bodies.take("local", full)
+            socket.send(json.dumps({"stream": "a", "open": True, "ids": [1]}))
+            with pytest.raises(TimeoutError):
+                socket.recv(0.5)
+            bodies.give_back("local", full)
+            assert json.loads(socket.recv(60))["text"] == "é" * 60_000
+            # The other stream goes on.
+            socket.send(json.dumps({"stream": "b", "ids": [], "finish": True}))
+            assert json.loads(socket.recv(60))["ended"]
+
+
 def test_a_refused_handshake_is_no_error_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
     known: list[Any] = []
     with (

@@ -189,7 +189,7 @@ class Encoding:
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of ids, special tokens included; `KeyError` for an id that there is not."""
-        if type(tokens) is list:
+        if type(tokens) in {list, tuple}:
             if len(tokens) > _MOST_BY_TABLE:
                 # The exceptions of tiktoken are those of the table.
                 with suppress(TokenizerError):

@@ -14,24 +14,19 @@ __all__ = ["error_log"]
 
 @contextmanager
 def error_log(stream: IO[str]) -> Iterator[None]:
-    """Of all loggers of the process, also those of asyncio and uvicorn. A program that has handlers
-    of its own keeps them."""
-    root = logging.getLogger()
-    if root.handlers:
-        yield
-        return
-    handler = _Handler(stream)
-    root.addHandler(handler)
+    """Of all loggers without a handler, also those of asyncio and uvicorn."""
+    before, handler = logging.lastResort, _Handler(stream)
+    logging.lastResort = handler
     try:
         yield
     finally:
-        root.removeHandler(handler)
+        logging.lastResort = before
         handler.lines.close()
 
 
 class _Handler(logging.Handler):
     def __init__(self, stream: IO[str]) -> None:
-        # As Python does it for loggers without a handler.
+        # As Python's own.
         super().__init__(logging.WARNING)
         self.lines = LineWriter(stream, _encoded, "pywasmtok-error-log")
 

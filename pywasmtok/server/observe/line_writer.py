@@ -23,6 +23,9 @@ _MOST_WAITING: Final = 20_000
 # Lines of so long are written together: waking a thread for each would cost more than the line.
 _TOGETHER_SECONDS: Final = 0.1
 
+# Two writers of one file would mix their lines.
+_WRITING: Final = threading.Lock()
+
 # At the end, for lines that wait.
 _LAST_SECONDS: Final = 2.0
 
@@ -70,7 +73,9 @@ class LineWriter(Generic[T]):
         if not lines:
             return
         try:
-            self._write_all(self._encode(lines))
+            data = self._encode(lines)
+            with _WRITING:
+                self._write_all(data)
         except (OSError, ValueError):
             # The pipe has no reader, the disk is full, or the file was closed: the server goes on.
             self.dropped += len(lines)

@@ -7,12 +7,14 @@ in a short queue: when it is full, the connection is not read.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from starlette.websockets import WebSocketDisconnect
 
 from ....errors import InputTooLarge, TokenizerError
+from ....tenants.errors import Overloaded, TooManyRequests
 from ...errors import BadRequest, Conflict, Draining, Idle, Unauthorized
 from ...requests import body
 from ..answers import json_bytes
@@ -35,6 +37,8 @@ _LARGE: Final = 64 << 10
 _SHORT: Final = 1024
 _KEY_SECONDS: Final = 0.5
 """How often the key is checked again."""
+_ROOM_SECONDS: Final = 0.1
+"""How often an event that had no room is tried again."""
 _MOST_NAME: Final = 128
 
 # Codes of RFC 6455 and its registry.
@@ -182,7 +186,7 @@ class _Connection:
         depth = self._service.config.bounds.json_depth
         if len(data) <= _LARGE:
             return body.decode(data, StreamMessage, depth)
-        return await asyncio.to_thread(body.decode, data, StreamMessage, depth)
+        return await body.apart(partial(body.decode, data, StreamMessage, depth))
 
     async def _step(self, message: StreamMessage) -> StreamEvent:
         # The key or the tenant may have been disabled since the connection was made.
@@ -269,10 +273,15 @@ class _Connection:
 
     async def _send(self, event: StreamEvent) -> None:
         """Sends to a client that reads. A client that does not is disconnected, as it would keep
-        its streams."""
+        its streams. A large event waits until there is room for it: its ids are taken."""
+        text = json_bytes(event).decode()
         try:
             async with asyncio.timeout(self._bounds.idle_seconds):
-                await self._socket.send_text(json_bytes(event).decode())
+                while True:
+                    try:
+                        return await self._socket.send_text(text)
+                    except (TooManyRequests, Overloaded):
+                        await asyncio.sleep(_ROOM_SECONDS)
         except (TimeoutError, WebSocketDisconnect):
             raise asyncio.CancelledError from None
 

@@ -35,7 +35,9 @@ pub fn item(subject: &Value, key: &Value) -> Result<Value, Error> {
             integer(key).and_then(|index| at(subject, index))
         }
         Type::Namespace | Type::Loop | Type::Macro | Type::Cycler | Type::Joiner => {
-            key.as_str().and_then(|name| subject.get_attr(name).ok())
+            // A missing one may be a method.
+            let found = key.as_str().and_then(|name| subject.get_attr(name).ok());
+            found.filter(|found| !found.is_undefined())
         }
         _ => None,
     };
