@@ -59,8 +59,9 @@ export class Core {
   }
 
   /** Frees what `share` reserved. The worker must have ended, and not during a call. */
-  release({ seat }) {
+  release(shared) {
     const exports = this.#instantiated();
+    const seat = shared?.seat;
     if (!this.#seats.delete(seat)) throw new TokenizerError("bad_argument", "this core has not shared that, or it is released already");
     exports.pwt_memory_free(seat.stack);
     exports.pwt_memory_free(seat.tls);

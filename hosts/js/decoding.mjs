@@ -3,7 +3,7 @@
 // is what the library of the format does: `tokenizers` leaves such ids out, others fail.
 
 import * as abi from "./abi.mjs";
-import { TokenizerError, asBytes, decoder } from "./wire.mjs";
+import { asBytes, decoder, listOf, options, wrong } from "./wire.mjs";
 
 const BYTE_RUNS = { exact: 0, eager: abi.DECODE_EAGER_BYTE_RUNS };
 const UNKNOWN = { skip: 0, error: abi.DECODE_UNKNOWN_IS_ERROR, replace: abi.DECODE_UNKNOWN_IS_REPLACED };
@@ -11,7 +11,8 @@ const UNKNOWN = { skip: 0, error: abi.DECODE_UNKNOWN_IS_ERROR, replace: abi.DECO
 // Formats whose library leaves unknown ids out.
 const LENIENT = ["tokenizer.json", "vocab+merges"];
 
-export function decodeFlags(tokenizer, { skipSpecial = true, unknown, byteRuns = "exact" }, streams = false) {
+export function decodeFlags(tokenizer, given, streams = false) {
+  let { skipSpecial = true, unknown, byteRuns = "exact" } = options(given, "skipSpecial", "unknown", "byteRuns");
   unknown ??= LENIENT.includes(tokenizer.info().format) ? "skip" : "error";
   const runs = chosen(BYTE_RUNS, "byteRuns", byteRuns);
   return (skipSpecial ? abi.DECODE_SKIP_SPECIAL_TOKENS : 0) | chosen(UNKNOWN, "unknown", unknown) | (streams ? runs : 0);
@@ -19,27 +20,27 @@ export function decodeFlags(tokenizer, { skipSpecial = true, unknown, byteRuns =
 
 function chosen(flags, option, value) {
   if (Object.hasOwn(flags, value)) return flags[value];
-  throw new TokenizerError("bad_argument", `${option} is ${value}; it is one of ${Object.keys(flags).join(", ")}`);
+  throw wrong(value, `${option}: one of ${Object.keys(flags).join(", ")}`);
 }
 
 export const decoding = {
-  decode(ids, options = {}) {
-    return decoder.decode(decoded(this, ids, decodeFlags(this, options)));
+  decode(ids, given) {
+    return decoder.decode(decoded(this, ids, decodeFlags(this, given)));
   },
 
   /** What the tokens are before U+FFFD replaces what is no UTF-8. */
-  decodeBytes(ids, options = {}) {
-    return decoded(this, ids, decodeFlags(this, options) | abi.DECODE_AS_BYTES);
+  decodeBytes(ids, given) {
+    return decoded(this, ids, decodeFlags(this, given) | abi.DECODE_AS_BYTES);
   },
 
-  decodeBatch(lists, options = {}) {
-    const flags = decodeFlags(this, options);
-    const parts = lists.map(asBytes);
+  decodeBatch(lists, given) {
+    const flags = decodeFlags(this, given);
+    const parts = listOf(lists, "lists").map(asBytes);
     this.instance.put([asBytes(parts.map((part) => part.length / 4)), ...parts]);
-    const length = this.count("pwt_decode_batch", lists.length, flags);
+    const length = this.count("pwt_decode_batch", parts.length, flags);
     const data = this.instance.bytes(abi.FIELD_TEXT_PTR, length);
-    const bounds = this.instance.numbers(abi.FIELD_BOUNDS_PTR, lists.length + 1);
-    return lists.map((_, n) => decoder.decode(data.subarray(bounds[n], bounds[n + 1])));
+    const bounds = this.instance.numbers(abi.FIELD_BOUNDS_PTR, parts.length + 1);
+    return parts.map((_, n) => decoder.decode(data.subarray(bounds[n], bounds[n + 1])));
   },
 };
 

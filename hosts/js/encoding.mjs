@@ -5,12 +5,15 @@
 //   [names]       only these
 
 import * as abi from "./abi.mjs";
-import { TokenizerError, bound, decoder, json, lengths, utf8 } from "./wire.mjs";
+import { TokenizerError, bound, decoder, json, lengths, listOf, options, utf8, utf8s, wrong } from "./wire.mjs";
+
+const ENCODE = ["addSpecial", "special"];
 
 export const encoding = {
   /** `details`: offsets and tokens, too. */
-  encode(text, { pair, addSpecial = true, special = "all", details = false } = {}) {
-    const parts = pair === undefined ? [utf8(text)] : [utf8(text), utf8(pair)];
+  encode(text, given) {
+    const { pair, addSpecial = true, special = "all", details = false } = options(given, ...ENCODE, "pair", "details");
+    const parts = pair === undefined ? [utf8(text)] : utf8s([text, pair]);
     const flags = encodeFlags(addSpecial, special) | (details ? abi.ENCODE_DETAILS : 0);
     const policy = policyOf(this, special);
     let count;
@@ -25,8 +28,9 @@ export const encoding = {
     return details ? { ids, ...detailsOf(this.instance, count) } : { ids };
   },
 
-  encodeBatch(texts, { addSpecial = true, special = "all" } = {}) {
-    const parts = texts.map(utf8);
+  encodeBatch(texts, given) {
+    const { addSpecial = true, special = "all" } = options(given, ...ENCODE);
+    const parts = utf8s(listOf(texts, "texts"));
     const flags = encodeFlags(addSpecial, special);
     const policy = policyOf(this, special);
     let count;
@@ -42,15 +46,19 @@ export const encoding = {
   },
 
   /** One text of segments `{text, trusted}`: special tokens come from trusted text only. */
-  encodeSegments(segments, { addSpecial = true } = {}) {
-    const parts = segments.map(({ text }) => utf8(text));
-    const policy = { trusted: segments.map(({ trusted }) => trusted) };
+  encodeSegments(segments, given) {
+    const { addSpecial = true, special = "all" } = options(given, ...ENCODE);
+    if (special !== "all") throw wrong(special, 'policy for segments, which have their own: only "all"');
+    const list = listOf(segments, "segments");
+    const parts = utf8s(list.map((segment) => segment?.text));
+    const policy = { trusted: list.map(({ trusted }) => trusted) };
     const count = encodeWith(this, parts, policy, encodeFlags(addSpecial, "all"));
     return this.instance.numbers(abi.FIELD_IDS_PTR, count);
   },
 
   /** How many ids a text has; with a limit, counting may stop at the first number above it. */
-  countIds(text, { addSpecial = true, special = "all", limit = Infinity } = {}) {
+  countIds(text, given) {
+    const { addSpecial = true, special = "all", limit = Infinity } = options(given, ...ENCODE, "limit");
     const most = bound(limit, 0xffffffff);
     if (policyOf(this, special)) return this.encode(text, { addSpecial, special }).ids.length;
     const data = utf8(text);
@@ -67,7 +75,7 @@ function encodeFlags(addSpecial, special) {
 function policyOf(tokenizer, special) {
   if (special === "all" || special === "none") return null;
   if (special === "raise") return { special };
-  if (!Array.isArray(special)) throw new TokenizerError("bad_argument", `no policy ${special}`);
+  if (!Array.isArray(special)) throw wrong(special, "policy");
   const allow = special.map((name) => {
     const id = tokenizer.tokenToId(name);
     if (id === null) throw new TokenizerError("bad_argument", `no token ${name}`);

@@ -41,7 +41,7 @@ export class Instance {
   /** The handle of a loaded file. */
   load(file, options = {}) {
     const files = Array.isArray(file) ? file : [{ data: file }];
-    const data = files.map((one) => bytesOf(one.data));
+    const data = files.map((one) => bytesOf(one?.data));
     const parts = Array.isArray(file) ? { parts: files.map(({ name }, n) => [name, data[n].length]) } : {};
     const said = json({ ...options, ...parts });
     this.put([...data, said]);

@@ -6,7 +6,7 @@ import { asBytes, decoder, json } from "./wire.mjs";
 
 export const streaming = {
   /** Text of ids that come one by one, behind those of a prompt. */
-  stream(prompt = [], options = {}) {
+  stream(prompt = [], options) {
     const flags = decodeFlags(this, options, true);
     const data = asBytes(prompt);
     this.instance.put([data]);
@@ -15,7 +15,7 @@ export const streaming = {
   },
 
   /** A stream that ends at a stop; `config` as in docs/abi.md. */
-  stop(config, prompt = [], options = {}) {
+  stop(config, prompt = [], options) {
     const flags = decodeFlags(this, options, true);
     const data = asBytes(prompt);
     const said = json(config);

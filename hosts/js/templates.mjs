@@ -8,7 +8,7 @@
 // dropped. JavaScript has no deadline for a call: for one, render in a worker and terminate it.
 
 import * as abi from "./template_abi.mjs";
-import { TokenizerError, bound, compiled, decoder, hasExport, utf8 } from "./wire.mjs";
+import { TokenizerError, bound, compiled, decoder, hasExport, json, options, utf8, wrong } from "./wire.mjs";
 
 export const LIMITS = Object.freeze({
   source: 256 << 10, chain: 200, branches: 100, nesting: 100, depth: 128, output: 8 << 20, fuel: 10_000_000,
@@ -37,12 +37,14 @@ export class Renderer {
    * (also where generation blocks came to stand), `origins` (also which characters come from where
    * in the request), both in code points; `now` (a Date), `limits`.
    */
-  render(template, request, { continues = false, generation = false, origins = false, now = new Date(), limits } = {}) {
-    const header = { ...LIMITS, ...limits };
+  render(template, request, given) {
+    const { continues = false, generation = false, origins = false, now = new Date(), limits }
+      = options(given, "continues", "generation", "origins", "now", "limits");
+    const header = { ...LIMITS, ...options(limits, ...Object.keys(LIMITS)) };
     return this.#guarded((guest) => {
       const handle = guest.compiled(utf8(template), header);
       const field = continues ? utf8(continues === true ? "content" : continues) : new Uint8Array();
-      const content = utf8(typeof request === "string" ? request : JSON.stringify(request));
+      const content = typeof request === "string" ? utf8(request) : json(request);
       const flags = abi.FLAG_CLOCK | (continues ? abi.FLAG_CONTINUES : 0)
         | (generation ? abi.FLAG_GENERATION : 0) | (origins ? abi.FLAG_ORIGINS : 0);
       guest.put({ ...header, flags, now }, field, content);
@@ -52,8 +54,8 @@ export class Renderer {
   }
 
   /** The text in segments `{text, trusted}`, as a tokenizer takes them: only the template is trusted. */
-  segments(template, request, options = {}) {
-    const { text, origins } = this.render(template, request, { ...options, origins: true });
+  segments(template, request, given) {
+    const { text, origins } = this.render(template, request, { ...given, origins: true });
     const characters = Array.from(text);
     const parts = [];
     let at = 0;
@@ -126,7 +128,7 @@ class Guest {
     const fuel = bound(header.fuel, Number.MAX_SAFE_INTEGER);
     words[abi.HEADER_FUEL_LO] = fuel % 2 ** 32;
     words[abi.HEADER_FUEL_HI] = Math.floor(fuel / 2 ** 32);
-    if (header.now) words.set(clock(header.now), abi.HEADER_YEAR);
+    if (header.now !== undefined) words.set(clock(header.now), abi.HEADER_YEAR);
     words[abi.HEADER_FIELD_LEN] = field.length;
     words[abi.HEADER_CONTENT_LEN] = content.length;
     const memory = this.#view(this.#input, size);
@@ -193,7 +195,7 @@ class Guest {
 
 /** The words from `year` on: what a clock on the wall shows. */
 function clock(date) {
-  if (Number.isNaN(date.getTime())) throw new TokenizerError("bad_argument", "now is no valid date");
+  if (typeof date?.getTime !== "function" || Number.isNaN(date.getTime())) throw wrong(date, "valid date for now");
   return [
     date.getFullYear(), date.getMonth() + 1, date.getDate(),
     date.getHours(), date.getMinutes(), date.getSeconds(), 1000 * date.getMilliseconds(),

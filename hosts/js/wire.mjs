@@ -9,24 +9,73 @@ export class TokenizerError extends Error {
     super(message);
     this.name = "TokenizerError";
     this.kind = kind;
-    Object.assign(this, more);
+    Object.assign(this, { path: "", feature: "", offset: null, ...more });
   }
 }
 
-/** TextEncoder would replace half a pair silently. */
-export function utf8(text) {
-  if (!text.isWellFormed()) throw new TokenizerError("invalid_text", "the text has half a surrogate pair");
+/** The error for an argument that is not what it has to be. */
+export function wrong(value, wanted, path = "") {
+  const shown = value !== null && typeof value === "object" ? "" : `${String(value)} `;
+  return new TokenizerError("bad_argument", `${shown}(${typeof value}) is no ${wanted}`, { path });
+}
+
+/** `path`: where the text is in the arguments. TextEncoder would replace half a pair silently. */
+export function utf8(text, path = "") {
+  if (typeof text !== "string") throw wrong(text, "text", path);
+  if (!text.isWellFormed()) {
+    const before = text.slice(0, text.search(/\p{Surrogate}/u));
+    throw halfPair({ path, offset: encoder.encode(before).length });
+  }
   return encoder.encode(text);
 }
 
+/** The UTF-8 of each text of a batch, of the segments of a text or of a pair. */
+export function utf8s(texts) {
+  return texts.map((text, n) => utf8(text, `texts[${n}]`));
+}
+
+function halfPair(place) {
+  return new TokenizerError("invalid_text", "the text has half a surrogate pair", place);
+}
+
+/** A value as JSON; what JSON would change without an error is refused. */
 export function json(value) {
-  return encoder.encode(JSON.stringify(value));
+  let said;
+  try {
+    said = JSON.stringify(value, checkedValue);
+  } catch (cause) {
+    if (cause instanceof TokenizerError) throw cause;
+    throw new TokenizerError("bad_argument", `a value cannot be written as JSON: ${cause.message}`, { cause });
+  }
+  if (said === undefined) throw wrong(value, "value of JSON");
+  return encoder.encode(said);
+}
+
+function checkedValue(key, value) {
+  if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed())) throw halfPair();
+  if (typeof value === "number" && !Number.isFinite(value)) throw wrong(value, `number that JSON has, at "${key}"`);
+  return value;
+}
+
+/** Options as they were given, or none; the names are those that there are. */
+export function options(given, ...names) {
+  if (typeof (given ?? {}) !== "object") throw wrong(given, "object of options");
+  for (const name of Object.keys(given ?? {}))
+    if (!names.includes(name)) throw new TokenizerError("bad_argument", `no option ${name}: there are ${names.join(", ")}`);
+  return given ?? {};
 }
 
 /** A whole number from 0 to `most`. Typed arrays would store another number without an error. */
 export function whole(number, most = 0xffffffff) {
   if (Number.isInteger(number) && number >= 0 && number <= most) return number;
-  throw new TokenizerError("bad_argument", `${String(number)} (${typeof number}) is no whole number from 0 to ${most}`);
+  throw wrong(number, `whole number from 0 to ${most}`);
+}
+
+/** The items of an array or of another iterable. */
+export function listOf(items, what) {
+  if (Array.isArray(items)) return items;
+  if (typeof items === "string" || typeof items?.[Symbol.iterator] !== "function") throw wrong(items, `list of ${what}`);
+  return [...items];
 }
 
 /** The same for a bound: a larger one, such as Infinity, is `most`. */
@@ -41,9 +90,7 @@ export function asBytes(numbers) {
 }
 
 function checked(numbers) {
-  if (typeof numbers?.[Symbol.iterator] !== "function")
-    throw new TokenizerError("bad_argument", `${String(numbers)} is no list of ids`);
-  const all = Array.isArray(numbers) ? numbers : [...numbers];
+  const all = listOf(numbers, "ids");
   const list = new Uint32Array(all.length);
   for (let n = 0; n < list.length; n++) list[n] = whole(all[n]);
   return list;

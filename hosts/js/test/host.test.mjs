@@ -25,7 +25,12 @@ const WORDS = new TextEncoder().encode(JSON.stringify({
 const wasm = (name) => readFile(new URL(`../../../pywasmtok/core/${name}.wasm`, import.meta.url));
 const core = await Core.load(await wasm("portable"));
 const threaded = async () => Core.load(await wasm("threads"));
-const fails = (kind, call) => assert.throws(call, (error) => error instanceof TokenizerError && error.kind === kind);
+const fails = (kind, call, place = {}) => assert.throws(call, (error) => {
+  assert.ok(error instanceof TokenizerError, String(error));
+  const found = { kind: error.kind, path: error.path, offset: error.offset };
+  assert.deepEqual(found, { ...found, kind, ...place });
+  return true;
+});
 const bare = { addSpecial: false };
 
 test("encodes", () => {
@@ -116,6 +121,80 @@ test("batches may have any number of items", () => {
     assert.equal(tokenizer.stream().push(ids).length, 6 * count - 1);
     assert.equal(tokenizer.stop({}).push(ids).text.length, 6 * count - 1);
   }
+});
+
+test("an error says where the text is that is not well-formed", () => {
+  const tokenizer = core.tokenizer(WORDS);
+  const half = "é\u{1f600}\ud800", place = (path) => ({ path, offset: 6 });
+  for (const special of ["all", "raise"]) {
+    fails("invalid_text", () => tokenizer.encode(half, { special }), place(""));
+    fails("invalid_text", () => tokenizer.encode("hello", { pair: half, special }), place("texts[1]"));
+    fails("invalid_text", () => tokenizer.encodeBatch(["hello", half], { special }), place("texts[1]"));
+    fails("invalid_text", () => tokenizer.countIds(half, { special }), place(""));
+  }
+  const segments = [{ text: "hello", trusted: true }, { text: half, trusted: false }];
+  fails("invalid_text", () => tokenizer.encodeSegments(segments), place("texts[1]"));
+  const none = { path: "", offset: null };
+  fails("invalid_text", () => tokenizer.stop({ stop_sequences: [half] }), none);
+  fails("invalid_text", () => core.tokenizer(WORDS, { pattern: half }), none);
+  fails("invalid_text", () => core.tokenizer(WORDS, { special_tokens: { [half]: 1 } }), none);
+  fails("host", () => core.share(), none);
+});
+
+test("a wrong argument is a TokenizerError, and so is an option that does not exist", async () => {
+  const tokenizer = core.tokenizer(WORDS);
+  const renderer = await Renderer.load(await wasm("template"));
+  const bare = Object.create(null);
+  for (const text of [undefined, null, 5, 1n, {}, bare, [], Symbol("x"), new String("a"), new Uint8Array(1)]) {
+    fails("bad_argument", () => tokenizer.encode(text));
+    if (text !== undefined) fails("bad_argument", () => tokenizer.encode("hello", { pair: text }));
+    fails("bad_argument", () => tokenizer.encodeBatch(["hello", text]), { path: "texts[1]" });
+    fails("bad_argument", () => tokenizer.encodeSegments([{ text, trusted: true }]), { path: "texts[0]" });
+    fails("bad_argument", () => tokenizer.countIds(text));
+    fails("bad_argument", () => tokenizer.tokenToId(text));
+    fails("bad_argument", () => tokenizer.encode("hello", { special: [text] }));
+    fails("bad_argument", () => renderer.render(text, { messages: [] }));
+  }
+  for (const list of [undefined, null, 5, "abc", {}, bare]) {
+    fails("bad_argument", () => tokenizer.encodeBatch(list));
+    fails("bad_argument", () => tokenizer.encodeSegments(list));
+    fails("bad_argument", () => tokenizer.decodeBatch(list));
+    fails("bad_argument", () => tokenizer.decodeBatch([list]));
+  }
+  fails("bad_argument", () => tokenizer.encodeSegments([null]));
+  fails("bad_argument", () => core.tokenizer([null]));
+  fails("bad_argument", () => tokenizer.decode([1], { unknown: Symbol("x") }));
+  assert.deepEqual(tokenizer.encodeBatch(new Set(["hello"])).map((ids) => [...ids]), [[1, 3]]);
+  assert.deepEqual(tokenizer.decodeBatch(new Set([[1], [2]])), ["hello", "world"]);
+
+  const circle = {};
+  circle.circle = circle;
+  for (const value of [undefined, () => 1, { min_tokens: 5n }, { min_tokens: NaN }, circle]) fails("bad_argument", () => tokenizer.stop(value));
+  const request = { messages: [{ role: "user", content: "hello" }] };
+  for (const x of [5n, NaN, -Infinity, circle])
+    fails("bad_argument", () => renderer.render("{{ x }}", { ...request, arguments: { x } }));
+  fails("bad_argument", () => renderer.render("", undefined));
+  for (const now of ["2020", null, 5]) fails("bad_argument", () => renderer.render("", request, { now }));
+  fails("bad_argument", () => renderer.render("", request, { continues: 5 }));
+
+  const misspelt = [
+    (given) => tokenizer.encode("hello", given), (given) => tokenizer.encodeBatch(["hello"], given),
+    (given) => tokenizer.encodeSegments([], given), (given) => tokenizer.countIds("hello", given),
+    (given) => tokenizer.decode([1], given), (given) => tokenizer.decodeBytes([1], given),
+    (given) => tokenizer.decodeBatch([[1]], given), (given) => tokenizer.stream([], given),
+    (given) => tokenizer.stop({}, [], given), (given) => core.tokenizer(WORDS, given),
+    (given) => renderer.render("", request, given), (given) => renderer.segments("", request, given),
+    (given) => renderer.render("", request, { limits: given }),
+  ];
+  for (const call of misspelt) {
+    for (const none of [undefined, null, {}]) call(none);
+    fails("bad_argument", () => call({ fule: 5 }));
+  }
+  fails("bad_argument", () => tokenizer.encode("hello", "special"));
+  fails("bad_argument", () => tokenizer.encodeBatch(["hello"], { details: true }));
+  fails("bad_argument", () => tokenizer.encodeSegments([], { special: "none" }));
+  fails("bad_argument", () => core.tokenizer(WORDS, { unknown: 1 }));
+  fails("bad_argument", () => tokenizer.stop({ stops: [] }));
 });
 
 test("byte runs are a matter of streams, and no other value than the two", () => {
@@ -243,8 +322,9 @@ test("what was given back serves again: sessions, stacks, and files that were re
   const other = one.attach(tokenizer.handle), shared = one.share();
   other.detach();
   fails("host", () => other.encode("hello"));
+  other.free();
   one.release(shared);
-  fails("bad_argument", () => one.release(shared));
+  for (const unknown of [shared, {}, undefined]) fails("bad_argument", () => one.release(unknown));
   assert.deepEqual([...tokenizer.encode("hello", bare).ids], [1]);
 });
 
