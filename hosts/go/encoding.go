@@ -85,12 +85,8 @@ func (t *Tokenizer) EncodeBatch(texts []string, options *EncodeOptions) ([][]uin
 	if rule != nil {
 		count, err = t.encodeWith(*rule, encodeFlags(options), texts)
 	} else {
-		var parts [][]byte
-		var sizes []uint32
-		if parts, sizes, err = utf8s(texts); err == nil {
-			err = t.put(append([][]byte{littleEndian(sizes)}, parts...)...)
-		}
-		if err == nil {
+		parts, sizes := bytesOf(texts)
+		if err = t.put(append([][]byte{littleEndian(sizes)}, parts...)...); err == nil {
 			count, err = t.count("pwt_encode_batch", uint32(len(texts)), encodeFlags(options))
 		}
 	}
@@ -113,14 +109,10 @@ func (t *Tokenizer) Count(s string, options *EncodeOptions) (uint32, error) {
 	if options != nil && options.Limit != 0 {
 		limit = options.Limit
 	}
-	data, err := text(s)
-	if err == nil {
-		err = t.put(data)
-	}
-	if err != nil {
+	if err = t.put([]byte(s)); err != nil {
 		return 0, err
 	}
-	return t.count("pwt_count", uint32(len(data)), encodeFlags(options), limit)
+	return t.count("pwt_count", uint32(len(s)), encodeFlags(options), limit)
 }
 
 func (t *Tokenizer) encode(function string, options *EncodeOptions, texts ...string) (*Encoding, error) {
@@ -134,12 +126,8 @@ func (t *Tokenizer) encode(function string, options *EncodeOptions, texts ...str
 		rule.Pair = len(texts) == 2
 		count, err = t.encodeWith(*rule, flags, texts)
 	} else {
-		var parts [][]byte
-		var sizes []uint32
-		if parts, sizes, err = utf8s(texts); err == nil {
-			err = t.put(parts...)
-		}
-		if err == nil {
+		parts, sizes := bytesOf(texts)
+		if err = t.put(parts...); err == nil {
 			count, err = t.count(function, append(sizes, flags)...)
 		}
 	}
@@ -199,10 +187,7 @@ func encodeFlags(options *EncodeOptions) uint32 {
 }
 
 func (t *Tokenizer) encodeWith(rule policy, flags uint32, texts []string) (uint32, error) {
-	parts, sizes, err := utf8s(texts)
-	if err != nil {
-		return 0, err
-	}
+	parts, sizes := bytesOf(texts)
 	said, err := json.Marshal(rule)
 	if err != nil {
 		return 0, err
@@ -232,13 +217,10 @@ func (t *Tokenizer) encoding(count, flags uint32) *Encoding {
 	return found
 }
 
-func utf8s(texts []string) (parts [][]byte, sizes []uint32, err error) {
-	for _, one := range texts {
-		data, err := text(one)
-		if err != nil {
-			return nil, nil, err
-		}
-		parts, sizes = append(parts, data), append(sizes, uint32(len(data)))
+// bytesOf gives texts as they are: the core refuses one that is no UTF-8, and says which and where.
+func bytesOf(texts []string) (parts [][]byte, sizes []uint32) {
+	for _, text := range texts {
+		parts, sizes = append(parts, []byte(text)), append(sizes, uint32(len(text)))
 	}
-	return parts, sizes, nil
+	return parts, sizes
 }

@@ -172,17 +172,12 @@ func (g *guest) reported() error {
 	return found
 }
 
-func text(s string) ([]byte, error) {
-	if !utf8.ValidString(s) {
-		return nil, failed(KindInvalidText, "the text is no UTF-8")
-	}
-	return []byte(s), nil
-}
-
 // jsonOf refuses texts in the value that are no UTF-8, which encoding/json would replace by U+FFFD.
 func jsonOf(value any, texts ...string) ([]byte, error) {
-	if _, _, err := utf8s(texts); err != nil {
-		return nil, err
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return nil, failed(KindInvalidText, "the text is no UTF-8")
+		}
 	}
 	return json.Marshal(value)
 }

@@ -245,6 +245,33 @@ func TestTextsThatAreNoUTF8AreRefused(t *testing.T) {
 	refused(err)
 }
 
+func TestAnErrorSaysWhichTextIsNoUTF8(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	wrong := "é\xff"
+	at := func(err error, path string) {
+		t.Helper()
+		var found *pywasmtok.Error
+		if !errors.As(err, &found) || found.Kind != pywasmtok.KindInvalidText || found.Path != path || found.Offset != 2 {
+			t.Errorf("got %#v", err)
+		}
+	}
+	for _, special := range []pywasmtok.Special{{}, pywasmtok.SpecialRaise} {
+		options := &pywasmtok.EncodeOptions{Special: special}
+		_, err := tokenizer.EncodePair("hello", wrong, options)
+		at(err, "texts[1]")
+		_, err = tokenizer.EncodeBatch([]string{"hello", wrong}, options)
+		at(err, "texts[1]")
+	}
+	_, err := tokenizer.Encode(wrong, nil)
+	at(err, "")
+	_, err = tokenizer.Count(wrong, nil)
+	at(err, "")
+	_, _, err = tokenizer.TokenToID(wrong)
+	at(err, "")
+	_, err = tokenizer.EncodeSegments([]pywasmtok.Segment{{Text: "hello"}, {Text: wrong}}, nil)
+	at(err, "texts[1]")
+}
+
 func TestAClosedTokenizerKeepsNoMemoryAndSaysSo(t *testing.T) {
 	core := newCore(t)
 	heap := func() int64 {

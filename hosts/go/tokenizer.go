@@ -70,14 +70,10 @@ func (t *Tokenizer) Info() Info {
 
 // TokenToID gives false for a token that does not exist.
 func (t *Tokenizer) TokenToID(token string) (uint32, bool, error) {
-	data, err := text(token)
-	if err == nil {
-		err = t.put(data)
-	}
-	if err != nil {
+	if err := t.put([]byte(token)); err != nil {
 		return 0, false, err
 	}
-	return t.found("pwt_token_to_id", uint32(len(data)))
+	return t.found("pwt_token_to_id", uint32(len(token)))
 }
 
 // IDToToken gives false for an id that does not exist.
