@@ -74,10 +74,31 @@ func (g *guest) call(name string, arguments ...uint32) (uint32, error) {
 		stack[n] = uint64(argument)
 	}
 	if err := function.CallWithStack(g.ctx, stack); err != nil {
-		g.lost = failed(KindTrap, "%w", err)
+		g.lost = failed(KindTrap, "%s%w", g.panicText(), err)
 		return 0, g.lost
 	}
 	return uint32(stack[0]), nil
+}
+
+// panicText is what the engine said before a trap, with a line break; often it said nothing.
+func (g *guest) panicText() string {
+	var found [2]uint32
+	for n, name := range []string{"pwt_panic_ptr", "pwt_panic_len"} {
+		function := g.module.ExportedFunction(name)
+		if function == nil {
+			return ""
+		}
+		answer, err := function.Call(g.ctx)
+		if err != nil {
+			return ""
+		}
+		found[n] = uint32(answer[0])
+	}
+	view, _ := g.module.Memory().Read(found[0], found[1])
+	if len(view) == 0 {
+		return ""
+	}
+	return string(view) + "\n"
 }
 
 // number calls a function that answers a number, or a negative one when it failed.

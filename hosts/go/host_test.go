@@ -2,10 +2,12 @@ package pywasmtok_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -334,6 +336,27 @@ func TestDetectAndErrors(t *testing.T) {
 	}
 	tokenizer := newTokenizer(t)
 	if _, err = tokenizer.Encode("\xff", nil); !errors.Is(err, pywasmtok.KindInvalidText) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A module of which each load ends in a panic with the text "a defect".
+const panics = "AGFzbQEAAAABDAJgAAF/YAN/f38BfwMGBQAAAQAABQMBAAEHXgYGbWVtb3J5AgAPcHd0X2FiaV92ZXJzaW9uAAAPcHd0X3Nl" +
+	"c3Npb25fbmV3AAENcHd0X2xvYWRfd2l0aAACDXB3dF9wYW5pY19wdHIAAw1wd3RfcGFuaWNfbGVuAAQKGgUEAEEBCwQAQQgLAwAACwUAQYAB" +
+	"CwQAQQgLCxwCAEEsCwgAAQAAABAAAABBgAELCGEgZGVmZWN0ACUNcHl3YXNtdG9rLmFiaXsiYWJpIjoxLCJ2ZXJzaW9uIjoiMCJ9"
+
+func TestATrapHasTheWordsOfTheEngine(t *testing.T) {
+	wasm, err := base64.StdEncoding.DecodeString(panics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, err := pywasmtok.NewCore(t.Context(), wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer core.Close(t.Context())
+	_, err = core.NewTokenizer(t.Context(), []byte(words), nil)
+	if !errors.Is(err, pywasmtok.KindTrap) || !strings.Contains(err.Error(), "a defect") {
 		t.Errorf("got %v", err)
 	}
 }

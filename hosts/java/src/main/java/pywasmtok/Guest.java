@@ -49,14 +49,26 @@ final class Guest {
             wide[n] = Integer.toUnsignedLong(arguments[n]);
         }
         if (lost != null) {
-            throw lost;
+            throw new TokenizerException(Kind.TRAP, lost.getMessage(), lost);
         }
         try {
             long[] answer = functions.computeIfAbsent(name, instance::export).apply(wide);
             return answer == null || answer.length == 0 ? 0 : (int) answer[0];
         } catch (ChicoryException | StackOverflowError | OutOfMemoryError error) {
-            lost = new TokenizerException(Kind.TRAP, "the call ended in a trap: the tokenizer is lost", error);
+            String message = "the call ended in a trap: the tokenizer is lost";
+            lost = new TokenizerException(Kind.TRAP, message + panicText(), error);
             throw lost;
+        }
+    }
+
+    /** What the engine said before a trap, with a colon before it; often it said nothing. */
+    private String panicText() {
+        try {
+            int address = (int) instance.export("pwt_panic_ptr").apply()[0];
+            int length = (int) instance.export("pwt_panic_len").apply()[0];
+            return length == 0 ? "" : ": " + new String(memory.readBytes(address, length), StandardCharsets.UTF_8);
+        } catch (ChicoryException | StackOverflowError | OutOfMemoryError error) {
+            return "";
         }
     }
 

@@ -2,7 +2,9 @@ package pywasmtok;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -150,8 +153,25 @@ final class HostTest {
     void aCallThatIsInterruptedLosesTheTokenizer() {
         Tokenizer tokenizer = core.tokenizer(WORDS);
         Thread.currentThread().interrupt();
-        fails(Kind.TRAP, () -> tokenizer.encode("hello"));
+        var first = assertThrows(TokenizerException.class, () -> tokenizer.encode("hello"));
         assertTrue(Thread.interrupted());
-        fails(Kind.TRAP, () -> tokenizer.encode("hello"));
+        var second = assertThrows(TokenizerException.class, () -> tokenizer.encode("hello"));
+        assertEquals(List.of(Kind.TRAP, Kind.TRAP), List.of(first.kind, second.kind));
+        // Each call has an exception of its own: its stack is that of the call.
+        assertNotSame(first, second);
+        assertSame(first, second.getCause());
+    }
+
+    @Test
+    void aTrapHasTheWordsOfTheEngine() {
+        // A module of which each load ends in a panic with the text "a defect".
+        Core panics = new Core(Base64.getDecoder().decode("""
+                AGFzbQEAAAABDAJgAAF/YAN/f38BfwMGBQAAAQAABQMBAAEHXgYGbWVtb3J5AgAPcHd0X2FiaV92ZXJzaW9uAAAPcHd0X3Nl\
+                c3Npb25fbmV3AAENcHd0X2xvYWRfd2l0aAACDXB3dF9wYW5pY19wdHIAAw1wd3RfcGFuaWNfbGVuAAQKGgUEAEEBCwQAQQgL\
+                AwAACwUAQYABCwQAQQgLCxwCAEEsCwgAAQAAABAAAABBgAELCGEgZGVmZWN0ACUNcHl3YXNtdG9rLmFiaXsiYWJpIjoxLCJ2\
+                ZXJzaW9uIjoiMCJ9"""));
+        var error = assertThrows(TokenizerException.class, () -> panics.tokenizer(WORDS));
+        assertEquals(Kind.TRAP, error.kind);
+        assertTrue(error.getMessage().endsWith(": a defect"), error.getMessage());
     }
 }
