@@ -1,5 +1,6 @@
 package pywasmtok;
 
+import com.dylibso.chicory.compiler.InterpreterFallback;
 import com.dylibso.chicory.compiler.MachineFactoryCompiler;
 import com.dylibso.chicory.runtime.Instance;
 import com.dylibso.chicory.runtime.Machine;
@@ -41,7 +42,10 @@ public final class Core {
                 throw new TokenizerException(Kind.HOST, "a core with another ABI: " + text);
             }
             version = build.get("version").getAsString();
-            machines = MachineFactoryCompiler.compile(module);
+            // A function of which the bytecode would be too long for the JVM is interpreted.
+            machines = MachineFactoryCompiler.builder(module)
+                    .withInterpreterFallback(InterpreterFallback.SILENT)
+                    .compile();
         } catch (ChicoryException error) {
             throw new TokenizerException(Kind.HOST, "Chicory does not take this module: " + error.getMessage(), error);
         }
