@@ -4,6 +4,7 @@ import com.dylibso.chicory.runtime.ExportFunction;
 import com.dylibso.chicory.runtime.Instance;
 import com.dylibso.chicory.runtime.Memory;
 import com.dylibso.chicory.wasm.ChicoryException;
+import com.google.gson.Gson;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.nio.ByteBuffer;
@@ -11,11 +12,15 @@ import java.nio.ByteOrder;
 import java.nio.CharBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /** One instance with its session: calls, and what lies in its memory. For one thread at a time. */
 final class Guest {
+    private static final String HALF_PAIR = "the text has half a surrogate pair";
+
     private final Instance instance;
     private final Memory memory;
     private final Map<String, ExportFunction> functions = new HashMap<>();
@@ -140,22 +145,52 @@ final class Guest {
                 Abi.ERROR_KINDS.getOrDefault(field(Abi.FIELD_STATUS), Kind.INTERNAL),
                 said(Abi.FIELD_MESSAGE_PTR, Abi.FIELD_MESSAGE_LEN),
                 said(Abi.FIELD_PATH_PTR, Abi.FIELD_PATH_LEN),
-                said(Abi.FIELD_FEATURE_PTR, Abi.FIELD_FEATURE_LEN));
+                said(Abi.FIELD_FEATURE_PTR, Abi.FIELD_FEATURE_LEN),
+                wide(field(Abi.FIELD_ERROR_OFFSET_LO), field(Abi.FIELD_ERROR_OFFSET_HI)));
     }
 
     private String said(int pointer, int length) {
         return new String(bytes(pointer, field(length)), StandardCharsets.UTF_8);
     }
 
-    /** Java would write a question mark for half a surrogate pair. */
+    /** Two words as one number; all ones are -1. */
+    static long wide(int low, int high) {
+        return Integer.toUnsignedLong(low) | (long) high << 32;
+    }
+
     static byte[] utf8(String text) {
+        return utf8(text, "");
+    }
+
+    /** Java would write a question mark for half a surrogate pair. The path is for the error. */
+    private static byte[] utf8(String text, String path) {
+        CharBuffer rest = CharBuffer.wrap(text);
         try {
-            ByteBuffer made = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
+            ByteBuffer made = StandardCharsets.UTF_8.newEncoder().encode(rest);
             byte[] data = new byte[made.remaining()];
             made.get(data);
             return data;
         } catch (CharacterCodingException error) {
-            throw new TokenizerException(Kind.INVALID_TEXT, "the text has half a surrogate pair");
+            int offset = utf8(text.substring(0, rest.position())).length;
+            throw new TokenizerException(Kind.INVALID_TEXT, HALF_PAIR, path, "", offset);
+        }
+    }
+
+    /** Of each text of a batch, of the segments of a text or of a pair. */
+    static List<byte[]> utf8s(List<String> texts) {
+        List<byte[]> found = new ArrayList<>();
+        for (String text : texts) {
+            found.add(utf8(text, "texts[" + found.size() + "]"));
+        }
+        return found;
+    }
+
+    /** A value as JSON. An error has no place: the caller has not seen this text. */
+    static byte[] json(Object value) {
+        try {
+            return utf8(new Gson().toJson(value));
+        } catch (TokenizerException error) {
+            throw new TokenizerException(error.kind, HALF_PAIR);
         }
     }
 

@@ -1,6 +1,5 @@
 package pywasmtok;
 
-import com.google.gson.Gson;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,7 +17,7 @@ public record LoadOptions(
         String pattern, Map<String, Integer> specialTokens, String encoding, String ggufCompat, boolean anyLength) {
     public static final LoadOptions DEFAULT = new LoadOptions(null, null, null, null, false);
 
-    String json(List<Core.Part> parts) {
+    byte[] json(List<Core.Part> parts) {
         Map<String, Object> said = new LinkedHashMap<>();
         if (!parts.isEmpty()) {
             said.put("parts", parts.stream().map(part -> List.of(part.name(), part.data().length)).toList());
@@ -29,6 +28,6 @@ public record LoadOptions(
         said.put("encoding", encoding);
         said.put("gguf_compat", ggufCompat);
         said.put("any_length", anyLength ? true : null);
-        return new Gson().toJson(said);
+        return Guest.json(said);
     }
 }

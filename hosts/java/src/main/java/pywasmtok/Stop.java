@@ -1,6 +1,5 @@
 package pywasmtok;
 
-import com.google.gson.Gson;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,7 +31,7 @@ public final class Stop {
             return new Config(List.of(), List.of(), List.of(sequences), List.of(), List.of(), false, 0);
         }
 
-        String json() {
+        byte[] json() {
             Map<String, Object> said = new LinkedHashMap<>();
             said.put("stop_tokens", stopTokens);
             said.put("visible_stop_tokens", visibleStopTokens);
@@ -41,7 +40,7 @@ public final class Stop {
             said.put("eos_tokens", eosTokens);
             said.put("ignore_eos", ignoreEos);
             said.put("min_tokens", minTokens);
-            return new Gson().toJson(said);
+            return Guest.json(said);
         }
     }
 
@@ -107,12 +106,8 @@ public final class Stop {
                 token ? report[2] : 0,
                 token ? null : sequences.get(report[2]),
                 visible,
-                wide(report, 4),
-                wide(report, 6),
-                wide(report, 8));
-    }
-
-    private static long wide(int[] report, int word) {
-        return Integer.toUnsignedLong(report[word]) | (long) report[word + 1] << 32;
+                Guest.wide(report[4], report[5]),
+                Guest.wide(report[6], report[7]),
+                Guest.wide(report[8], report[9]));
     }
 }

@@ -1,6 +1,5 @@
 package pywasmtok;
 
-import com.google.gson.Gson;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
@@ -35,9 +34,8 @@ public final class Tokenizer {
     private final int handle;
     private final Info info;
 
-    Tokenizer(Guest guest, List<byte[]> files, String options) {
+    Tokenizer(Guest guest, List<byte[]> files, byte[] said) {
         this.guest = guest;
-        byte[] said = Guest.utf8(options);
         guest.put(joined(files, said));
         handle = guest.ask("pwt_load_with", files.stream().mapToInt(file -> file.length).sum(), said.length);
         if (handle == 0) {
@@ -158,7 +156,7 @@ public final class Tokenizer {
 
     /** A stream that ends at a stop. */
     public Stop stop(Stop.Config config, int[] prompt, DecodeOptions options) {
-        byte[] said = Guest.utf8(config.json());
+        byte[] said = config.json();
         guest.put(Guest.littleEndian(prompt), said);
         guest.count("pwt_stop_new", handle, prompt.length, said.length, options.streamFlags(info.format()));
         return new Stop(guest, handle, config, said, guest.state());
@@ -171,7 +169,8 @@ public final class Tokenizer {
             said.put("pair", texts.size() == 2);
             return encodeWith(texts, said, options.flags());
         }
-        byte[][] parts = texts.stream().map(Guest::utf8).toArray(byte[][]::new);
+        List<byte[]> made = texts.size() == 1 ? List.of(Guest.utf8(texts.get(0))) : Guest.utf8s(texts);
+        byte[][] parts = made.toArray(byte[][]::new);
         guest.put(parts);
         int[] arguments = new int[parts.length + 2];
         arguments[0] = handle;
@@ -183,7 +182,7 @@ public final class Tokenizer {
     }
 
     private int encodeWith(List<String> texts, Map<String, Object> policy, int flags) {
-        byte[] said = Guest.utf8(new Gson().toJson(policy));
+        byte[] said = Guest.json(policy);
         guest.put(joined(Arrays.asList(withLengths(texts)), said));
         return guest.count("pwt_encode_with", handle, texts.size(), said.length, flags);
     }
@@ -210,7 +209,7 @@ public final class Tokenizer {
 
     /** The lengths of texts in bytes, then the texts. */
     private static byte[][] withLengths(List<String> texts) {
-        List<byte[]> parts = new ArrayList<>(texts.stream().map(Guest::utf8).toList());
+        List<byte[]> parts = Guest.utf8s(texts);
         parts.add(0, Guest.littleEndian(parts.stream().mapToInt(part -> part.length).toArray()));
         return parts.toArray(byte[][]::new);
     }

@@ -12,15 +12,19 @@ public final class TokenizerException extends RuntimeException {
     /** What is unsupported, or the special token that is in a text; or empty. */
     public final String feature;
 
-    TokenizerException(Kind kind, String message, String path, String feature) {
+    /** A place in the file or in the text, in bytes; -1 is none. */
+    public final long offset;
+
+    TokenizerException(Kind kind, String message, String path, String feature, long offset) {
         super(message);
         this.kind = kind;
         this.path = path;
         this.feature = feature;
+        this.offset = offset;
     }
 
     TokenizerException(Kind kind, String message) {
-        this(kind, message, "", "");
+        this(kind, message, "", "", -1);
     }
 
     TokenizerException(Kind kind, String message, Throwable cause) {

@@ -60,6 +60,12 @@ final class HostTest {
         assertEquals(kind, assertThrows(TokenizerException.class, call).kind);
     }
 
+    /** An invalid text, and where it is. */
+    private static void failsAt(String path, long offset, Executable call) {
+        var error = assertThrows(TokenizerException.class, call);
+        assertEquals(List.of(Kind.INVALID_TEXT, path, offset), List.of(error.kind, error.path, error.offset));
+    }
+
     private static void isIds(int[] found, int... wanted) {
         assertArrayEquals(wanted, found);
     }
@@ -83,6 +89,26 @@ final class HostTest {
         isIds(batch.get(2), 0, 3);
         assertEquals(3, tokenizer.count("hello world", EncodeOptions.DEFAULT));
         fails(Kind.INVALID_TEXT, () -> tokenizer.encode("\ud800"));
+    }
+
+    @Test
+    void anErrorSaysWhichTextIsNotWellFormed() {
+        Tokenizer tokenizer = core.tokenizer(WORDS);
+        String half = "é\ud83d\ude00\ud800";
+        failsAt("", 6, () -> tokenizer.encode(half));
+        failsAt("", 6, () -> tokenizer.count(half, BARE));
+        failsAt("", 6, () -> tokenizer.tokenToId(half));
+        for (EncodeOptions options : List.of(BARE, BARE.withSpecial(Special.RAISE))) {
+            failsAt("texts[1]", 6, () -> tokenizer.encodePair("hello", half, options));
+            failsAt("texts[1]", 6, () -> tokenizer.encodeBatch(List.of("hello", half), options));
+        }
+        var segments = List.of(new Segment("hello", true), new Segment(half, false));
+        failsAt("texts[1]", 6, () -> tokenizer.encodeSegments(segments, BARE));
+        failsAt("", -1, () -> tokenizer.stop(Stop.Config.sequences(half), new int[0], DecodeOptions.DEFAULT));
+        failsAt("", -1, () -> core.tokenizer(WORDS, new LoadOptions(half, null, null, null, false)));
+
+        byte[] cut = "{\"model\": [".getBytes(StandardCharsets.UTF_8);
+        assertEquals(10, assertThrows(TokenizerException.class, () -> core.tokenizer(cut)).offset);
     }
 
     @Test
