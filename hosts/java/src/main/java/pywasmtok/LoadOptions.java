@@ -8,7 +8,7 @@ import java.util.Map;
  * Settings that a file may need; docs/abi.md describes them. Null: not given.
  *
  * @param pattern cuts text into pieces, for rank files and for a vocab.json with its merges.txt
- * @param specialTokens of the same files, with their ids
+ * @param specialTokens of the same files, with their ids, from 0 to 16,777,215
  * @param encoding a known pattern with its special tokens, such as "cl100k_base"
  * @param ggufCompat "llama.cpp", the default, or "hf"
  * @param anyLength leaves out the truncation and the padding that the file states

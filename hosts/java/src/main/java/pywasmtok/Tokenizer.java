@@ -12,8 +12,8 @@ import java.util.Map;
 import java.util.OptionalInt;
 
 /**
- * One file in one instance; for one thread at a time. Ids are unsigned. What a call returns are
- * copies.
+ * One file in one instance; for one thread at a time. Ids are read as unsigned: a negative one does
+ * not exist. What a call returns are copies.
  */
 public final class Tokenizer {
     /** A token with a part to play, such as "unk". */
