@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEMO", "check_workers", "memory_of", "open_service", "snapshots_of", "stored"]
 
+_log = logging.getLogger("pywasmtok")
+
 DEMO: Final = "builtin:demo"
 
 # Of the memory that the system gives, for all workers. The rest is for the interpreters, received
@@ -35,11 +38,16 @@ _UNKNOWN_MEMORY: Final = 4 << 30
 
 
 def open_service(
-    config: Config, *, siblings: Path | None = None, counts: Counts | None = None
+    config: Config,
+    *,
+    siblings: Path | None = None,
+    counts: Counts | None = None,
+    from_store: bool = False,
 ) -> Service:
     """Ready: all code is compiled, and the tokenizers of the configuration are there. `siblings`: a
     folder in which the workers of one server find each other's numbers. `counts`: what tenants hold
-    of their limits in all of them."""
+    of their limits in all of them. `from_store`: names of the configuration have the tokenizers
+    that the store has for them, and their files are not read."""
     from .._host.linux.private_memory import anonymous_bytes
     from .._host.prepared import prepare
     from ..tenants.pool import TenantPool
@@ -79,7 +87,10 @@ def open_service(
         undo.pop_all()
     try:
         _show_numbers(metrics, pool, work)
-        service.name(stored(service, service.config))
+        if from_store:
+            _load(service)
+        else:
+            service.name(stored(service, service.config))
         service.start()
         service.lifecycle.now_ready()
     except BaseException:
@@ -159,6 +170,17 @@ def stored(service: Service, config: Config) -> dict[str, str]:
             error.source = f"{name}={said.source}"
             raise
     return found
+
+
+def _load(service: Service) -> None:
+    """What the store has by the names of the configuration. Requests for one that cannot be loaded
+    are refused; the others are served."""
+    for name in service.config.tokenizers:
+        _, encoder = service.config.source_of(name)
+        try:
+            service.load(name, encoder)
+        except (KeyError, TokenizerError) as error:
+            _log.warning("%s is not loaded: %s", name, error)
 
 
 def _show_numbers(metrics: ServerMetrics, pool: TenantPool, work: ThreadWork) -> None:

@@ -396,6 +396,15 @@ class Service:
             fall_back(partial(self._stored, alias, data, by_hf, keep), error, alias)
             return digest_of(data, by_hf)
 
+    def load(self, alias: str, encoder: str) -> None:
+        """Loads the tokenizer of the operator's that has this name in the store, if there is one.
+        `encoder`: as for `stored`."""
+        view = self._view()
+        digest = view.aliases.get(PUBLIC, {}).get(alias, "")
+        record = view.tokenizers.get(PUBLIC, {}).get(digest)
+        if record is not None and (encoder != "core" or record.info.backend != "hf"):
+            self._stored(alias, self.store.open_file(digest), json.loads(record.options), ())
+
     def _stored(
         self, alias: str, data: bytes | LazyFile, options: Mapping[str, Any], keep: Collection[str]
     ) -> str:

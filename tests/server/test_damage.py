@@ -14,11 +14,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+import small
 
 from pywasmtok import TokenizerError
-from pywasmtok.server.config import Config, Logs, Storage
+from pywasmtok.server.config import Config, Logs, Source, Storage
 from pywasmtok.server.contract import Caller
-from pywasmtok.server.opening import open_service
+from pywasmtok.server.opening import DEMO, open_service
 from pywasmtok.server.service import Service
 from server.records import key, tenant
 from tools.verify.server_kill import TEXT, Files
@@ -272,3 +273,27 @@ def test_a_running_server_goes_on_without_its_database(made: Made) -> None:
         assert service.keys.is_good("k-good")
         assert made.answer(service, "good") == RIGHT
     assert len(files_of(folder)) == 2
+
+
+@pytest.mark.parametrize("damage", ["flipped", "lost"])
+def test_a_worker_begins_without_a_file_of_the_operators(
+    tmp_path: Path,
+    damage: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.delenv("PYWASMTOK_SNAPSHOTS", raising=False)
+    source = tmp_path / "tokenizer.json"
+    source.write_bytes(small.file())
+    names: dict[str, str | Source] = {"own": str(source), "demo": DEMO}
+    storage = Storage(path=str(tmp_path / "store"))
+    config = Config(storage=storage, logs=Logs(access=False), tokenizers=names)
+    with closing(open_service(config)) as service:
+        digest = service.find(Caller("local"), "own").digest
+    shutil.rmtree(tmp_path / "store" / "snapshots")
+    damaged(tmp_path / "store" / "files" / digest, damage, random.Random(damage))
+    with closing(open_service(config, from_store=True)) as service:
+        assert "own is not loaded" in caplog.text
+        assert service.find(Caller("local"), "demo").tokenizer.encode(TEXT)
+        with pytest.raises(TokenizerError):
+            service.find(Caller("local"), "own").tokenizer.encode(TEXT)

@@ -150,8 +150,6 @@ def test_a_bad_configuration_keeps_the_old_one(place: Place) -> None:
     with served(*place.flags, log=place.log) as server:
         key = place.admin.read_text().strip()
         before = _tokenizers(server, key)
-        # A worker that starts reads the files.
-        place.started(server)
         # What it means is another file, and stays as it was.
         place.source.write_bytes(small.file(normalizer={"type": "Lowercase"}))
         missing = json.dumps(str(place.folder / "nothing.json"))

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
+from itertools import count, pairwise
+from multiprocessing import get_context
+from multiprocessing.context import SpawnContext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import small
 
+from pywasmtok.cli.main import main
 from pywasmtok.server.auth.keys import make_key
-from pywasmtok.server.config import Bounds, Config
+from pywasmtok.server.config import Bounds, Config, Listen
 from pywasmtok.server.reload import Problem
 from pywasmtok.server.store import open_store
+from pywasmtok.server.workers import supervisor as module
 from pywasmtok.server.workers.reloads import Reloads
+from pywasmtok.server.workers.supervisor import _Said, _Supervisor
 from tools.verify.attack.place import workers_of
 
 from .live import Connection
-from .serving import served, until
+from .serving import Server, served, until
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -59,6 +69,104 @@ def test_all_workers_need_keys_or_none(tmp_path: Path) -> None:
         until(lambda: len(set(workers_of(server.process.pid)) - set(before)) == 2)
         assert server.post("/tokenize", {"prompt": "a"}).status_code == 401
     store.close()
+
+
+@linux
+def test_later_workers_have_the_tokenizers_of_the_store(tmp_path: Path) -> None:
+    gone, changed = tmp_path / "gone.json", tmp_path / "changed.json"
+    for file in (gone, changed):
+        file.write_bytes(small.file())
+    store = "--store", str(tmp_path / "store")
+    named = f"gone={gone}", f"changed={changed}", "replaced=builtin:demo", "deleted=builtin:demo"
+    with served(*named, *store, "--workers", "2") as server:
+        assert main(["tokenizers", "add", f"replaced={gone}", *store]) == 0
+        assert main(["tokenizers", "remove", "deleted", *store]) == 0
+        gone.unlink()
+        changed.write_bytes(small.file(normalizer={"type": "Lowercase"}))
+        known = _digests(server)
+        assert known.keys() == {"gone", "changed", "replaced"}
+        assert len(set(known.values())) == 1
+        before = workers_of(server.process.pid)
+        for worker in before:
+            os.kill(worker, signal.SIGKILL)
+        until(lambda: len(set(workers_of(server.process.pid)) - set(before)) == 2)
+        until(lambda: server.get("/health").json()["workers"]["answering"] == 2)
+        # Each of several connections may be with another worker.
+        for _ in range(6):
+            assert _digests(server) == known
+            assert server.post("/tokenize", {"prompt": "a", "model": "gone"}).status_code == 200
+
+
+def _digests(server: Server) -> dict[str, str]:
+    found = server.get("/api/v1/tokenizers").json()["tokenizers"]
+    return {name: one["digest"] for one in found for name in one["aliases"]}
+
+
+class Process:
+    """One that has no part of the system."""
+
+    pid = 1
+
+    def __init__(self, target: object, args: tuple[Any, ...]) -> None:
+        self.number: int = args[2]
+        self.exitcode: int | None = None
+
+    def start(self) -> None:
+        pass
+
+    def is_alive(self) -> bool:
+        return self.exitcode is None
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> SpawnContext:
+    context = get_context("spawn")
+    monkeypatch.setattr(context, "Process", Process, raising=False)
+    return context
+
+
+def _supervisor(context: SpawnContext, workers: int, long_workers: int = 0) -> _Supervisor:
+    listen = Listen(workers=workers, long_workers=long_workers, heartbeat_seconds=0.0)
+    config = Config(listen=listen)
+    said = _Said(config, lambda: config, None)
+    with socket.socket() as listening:
+        return _Supervisor(context, said, listening, None, lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("workers", "serving", "code"),
+    [((2, 0), None, 3), ((2, 0), 0, 0), pytest.param((1, 1), 1, 3, marks=linux)],
+)
+def test_workers_that_end_at_once_end_the_server_only_if_none_serves(
+    workers: tuple[int, int],
+    serving: int | None,
+    code: int,
+    context: SpawnContext,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began: list[float] = []
+    clock = count(100.0, 0.25)
+
+    def start(process: Process) -> None:
+        if process.number == serving:
+            supervisor._heartbeats.beat(process.number)
+            return
+        process.exitcode = 3
+        began.append(next(clock))
+        if len(began) == 20:
+            supervisor._ended.set()
+
+    monkeypatch.setattr(Process, "start", start)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(module, "HANGUP", None)
+    supervisor = _supervisor(context, *workers)
+    monkeypatch.setattr(supervisor._reloads, "start", lambda: None)
+    monkeypatch.setattr(supervisor, "_end", lambda workers: [])
+    assert supervisor.run() == code
+    assert len(began) == (6 if serving is None else 5 if code else 20)
+    # It does not take a processor for workers that cannot begin.
+    assert all(b - a >= module._SOON_SECONDS for a, b in pairwise(began[5:]))
 
 
 class Worker:

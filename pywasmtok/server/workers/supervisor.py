@@ -48,7 +48,8 @@ __all__ = ["give_admin_key", "run", "serve"]
 
 log = logging.getLogger("pywasmtok")
 
-# A worker that ends sooner than this after its start, so many times in a row, is given up.
+# If workers end sooner than this after their start, so many times in a row, the server ends. While
+# another worker serves, each of them is started anew after this time.
 _SOON_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 5
 _LOOK_SECONDS: Final = 0.2
@@ -344,7 +345,7 @@ class _Supervisor:
             while not self._ended.wait(_LOOK_SECONDS):
                 for slot in self._slots:
                     self._look(slot)
-                if self._quick >= _ATTEMPTS:
+                if self._quick >= _ATTEMPTS and not self._is_serving():
                     print("pywasmtok: workers end as soon as they begin", file=sys.stderr)
                     return 3
         finally:
@@ -354,6 +355,10 @@ class _Supervisor:
             for number, handler in before.items():
                 signal.signal(number, handler)
         return max(codes, default=0)
+
+    def _is_serving(self) -> bool:
+        """A worker that takes connections has begun to serve, and has not ended."""
+        return any(self._heartbeats.last(slot.number) for slot in self._slots if not slot.long)
 
     def _hang_up(self, *_: object) -> None:
         self._reloads.asked = True
@@ -378,6 +383,8 @@ class _Supervisor:
             soon = time.monotonic() - slot.began < _SOON_SECONDS and not slot.killed
             self._quick = self._quick + 1 if soon else 0
             slot.process = None
+        if self._quick >= _ATTEMPTS and time.monotonic() - slot.began < _SOON_SECONDS:
+            return
         try:
             self._spawn(slot)
         except (OSError, TokenizerError) as error:
@@ -483,7 +490,8 @@ def _worker(
     with error_log(sys.stderr):
         try:
             said = msgspec.convert(config, Config)
-            service = open_service(said, siblings=siblings, counts=counts)
+            # The supervisor has read the files at the start, and a reload reads them again.
+            service = open_service(said, siblings=siblings, counts=counts, from_store=True)
         except TokenizerError as error:
             print(f"pywasmtok: {error.kind}: {error}", file=sys.stderr)
             sys.exit(3)
