@@ -192,6 +192,8 @@ class _Lock:
 
         self._flock = fcntl.flock
         self._try, self._release = fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN
+        # In a folder for temporary files, which the system may have cleaned since the server began.
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
         # Open as long as the process is there.
         self._file = path.open("ab")
         self._threads = threading.RLock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -69,6 +70,16 @@ def test_what_a_process_that_ended_held_is_given_back(board: Board) -> None:
     again = SharedCounts(board, 1)
     again.add(RUNNING, "acme", 1)
     assert one.total(RUNNING, "acme") == 3
+
+
+def test_a_process_begins_without_the_folder_of_the_lock(tmp_path: Path) -> None:
+    board = Board(CONTEXT.RawArray, 3, tmp_path / "numbers" / "limits")
+    one, other = both(board)
+    shutil.rmtree(tmp_path / "numbers")
+    again = SharedCounts(board, 1)
+    one.add(RUNNING, "acme", 2)
+    again.add(RUNNING, "acme", 1)
+    assert other.total(RUNNING, "acme") == 3
 
 
 def test_places_of_tenants_that_were_removed_are_used_again(
