@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -51,6 +52,28 @@ def test_a_second_signal_ends_all_workers_at_once(tmp_path: Path) -> None:
         # As of one process: something was cut off.
         assert server.process.wait(120) == 1
         assert workers_of(server.process.pid) == []
+
+
+@linux
+def test_connections_are_refused_once_only_a_long_worker_drains(tmp_path: Path) -> None:
+    flags = "--workers", "2", "--long-workers", "1", "--store", str(tmp_path / "store")
+    body = json.dumps({"text": "a" * 200_000}).encode()
+    with served("demo=builtin:demo", *flags) as server:
+        until(lambda: server.get("/health").json()["workers"]["answering"] == 3)
+        port = int(server.address.rpartition(":")[2])
+        with Connection(port) as slow:
+            slow.send(
+                b"POST /api/v1/tokenizers/demo/count HTTP/1.1\r\nHost: localhost\r\n"
+                b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body)
+            )
+            assert slow.answer()[0] == 100
+            server.process.send_signal(signal.SIGTERM)
+            until(lambda: len(workers_of(server.process.pid)) == 1)
+            with pytest.raises(ConnectionRefusedError):
+                Connection(port)
+            slow.send(body)
+            assert slow.answer()[0] == 200
+        assert server.process.wait(120) == 0
 
 
 @linux

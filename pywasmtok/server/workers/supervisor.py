@@ -429,6 +429,8 @@ class _Supervisor:
         self._failing = False
 
     def _end(self, workers: list[SpawnProcess]) -> list[int]:
+        # Once no worker listens, connections are refused: here they would wait for ever.
+        self._listening.close()
         for worker in workers:
             worker.terminate()
         end = time.monotonic() + self._reloads.config.listen.drain_seconds + _END_SECONDS
