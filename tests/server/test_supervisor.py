@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from itertools import count, pairwise
 from multiprocessing import get_context
 from multiprocessing.context import SpawnContext
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 import small
 
@@ -132,6 +134,7 @@ class Process:
 
     def __init__(self, target: object, args: tuple[Any, ...]) -> None:
         self.number: int = args[2]
+        self.to_supervisor = args[4]
         self.exitcode: int | None = None
 
     def start(self) -> None:
@@ -192,11 +195,37 @@ def test_workers_that_end_at_once_end_the_server_only_if_none_serves(
     assert all(b - a >= module._SOON_SECONDS for a, b in pairwise(began[5:]))
 
 
+def test_a_reload_reaches_a_worker_that_is_being_started(
+    context: SpawnContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[Any] = []
+
+    def start(process: Process) -> None:
+        def answer() -> None:
+            message = process.to_supervisor.recv()
+            received.append(message[2])
+            process.to_supervisor.send(("done", message[1], None))
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        assert supervisor._reloads._used_by_all(new) is None
+        thread.join(5)
+
+    monkeypatch.setattr(Process, "start", start)
+    supervisor = _supervisor(context, 2)
+    new = msgspec.structs.replace(supervisor._reloads.config, bounds=Bounds(connections=7))
+    supervisor._spawn(supervisor._slots[1])
+    assert received == [msgspec.to_builtins(new)]
+    assert supervisor._reloads.config is new
+
+
 class Worker:
     """A slot, and the connection to its process, which always answers the same."""
 
+    closed = False
+
     def __init__(self, problem: Problem | None) -> None:
-        self.connection: object = self
+        self.connection: object | None = self
         self.problem = problem
         self.used: list[Config] = []
 
@@ -229,3 +258,24 @@ def test_the_answer_to_a_reload_is_that_of_the_first_worker(
         len(bad) if is_used else 0
     )
     assert found.changed == ["bounds.connections"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_reload_reaches_a_worker_that_begins_meanwhile(first: bool) -> None:
+    old, new = Config(), Config(bounds=Bounds(connections=7))
+
+    class Other(Worker):
+        def recv(self) -> tuple[str, int, Problem | None]:
+            later.connection = later
+            return super().recv()
+
+    other, later = Other(None), Worker(None)
+    later.connection = None
+    slots = [later, other] if first else [other, later]
+    Reloads(lambda: new, old, slots)._reloaded()  # type: ignore[arg-type]
+    assert (len(other.used), len(later.used)) == (1, 1)
+    # With no worker at all, the next ones have it.
+    other.connection = later.connection = None
+    reloads = Reloads(lambda: new, old, slots)  # type: ignore[arg-type]
+    assert reloads._reloaded()[1] is None
+    assert reloads.config == new

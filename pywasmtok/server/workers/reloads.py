@@ -38,7 +38,8 @@ _ANSWER: Final = "answer"
 
 class _Slot(Protocol):
     connection: Connection[Any, Any] | None
-    """To the process that is there now."""
+    """To the process that is there now, or ended. Replaced by the supervisor's own thread only,
+    before that reads `Reloads.config` for the new process."""
 
 
 class Reloads:
@@ -64,14 +65,13 @@ class Reloads:
 
     def _run(self) -> None:
         while True:
-            open: dict[Any, _Slot] = {
-                slot.connection: slot for slot in self._slots if slot.connection is not None
-            }
+            open = self._open()
             if not open:
                 time.sleep(_LOOK_SECONDS)
-            for one in connection.wait(list(open), _LOOK_SECONDS) if open else ():
-                if self._received(one) is None and open[one].connection is one:
-                    open[one].connection = None
+            received: list[Any] = connection.wait(open, _LOOK_SECONDS) if open else []
+            for one in received:
+                if self._received(one) is None:
+                    one.close()
             if self.asked or self._requests:
                 self.asked = False
                 requests, self._requests = self._requests, []
@@ -79,6 +79,11 @@ class Reloads:
                 for one, number in requests:
                     with suppress(OSError):
                         one.send((_ANSWER, number, answer))
+
+    def _open(self) -> list[Any]:
+        """Connections to workers that have not ended."""
+        found = [slot.connection for slot in self._slots]
+        return [one for one in found if one is not None and not one.closed]
 
     def _received(self, one: Any) -> tuple[str, int, Any] | None:
         """None: the worker has ended."""
@@ -105,19 +110,21 @@ class Reloads:
 
     def _used_by_all(self, config: Config) -> Problem | None:
         content = msgspec.to_builtins(config)
-        for slot in self._slots:
-            if slot.connection is None:
-                # Its next process begins with what is the configuration then.
-                continue
-            problem = self._used_by(slot.connection, content)
+        asked: list[Any] = []
+        while True:
+            one = next((one for one in self._open() if one not in asked), None)
+            if one is None and self.config is config:
+                return None
+            asked.append(one)
+            problem = None if one is None else self._used_by(one, content)
             if problem is None:
+                # Workers that begin after this have it. One that began before is asked next: its
+                # connection was there before it read `config`.
                 self.config = config
             elif self.config is not config:
                 return problem
             else:
                 log.warning("a worker keeps the old configuration: %s", problem.message)
-        self.config = config
-        return None
 
     def _used_by(self, one: Any, content: Any) -> Problem | None:
         self._number += 1

@@ -407,7 +407,6 @@ class _Supervisor:
 
     def _spawn(self, slot: _Slot) -> None:
         tls_context(self._reloads.config.listen)
-        config = {**msgspec.to_builtins(self._reloads.config), "identity": self._needs_keys}
         listening = None if slot.long else self._listening
         shared = _Shared(
             self._siblings,
@@ -419,11 +418,13 @@ class _Supervisor:
         mine, its = self._context.Pipe()
         # Closed here once the worker has it, so that each end notices the end of the other.
         with its:
+            # Before the configuration is read: a reload sends another one to this worker, too.
+            slot.connection = mine
+            config = {**msgspec.to_builtins(self._reloads.config), "identity": self._needs_keys}
             worker = self._context.Process(
                 target=_worker, args=(config, listening, slot.number, shared, its)
             )
             worker.start()
-        slot.connection = mine
         slot.process, slot.began, slot.killed = worker, time.monotonic(), False
         slot.silence = Silence()
         self._failing = False
