@@ -86,9 +86,12 @@ def test_traps_are_typed_and_the_next_call_is_right(
     assert tok.encode_ids("next", False) == ids_of("next")
 
 
-def test_all_memory_taken_is_a_limit_and_the_next_call_is_right(tok: CoreTokenizer) -> None:
+@pytest.mark.parametrize("text", ["\1g", "\1c"])
+def test_all_memory_taken_is_a_limit_and_the_next_call_is_right(
+    tok: CoreTokenizer, text: str
+) -> None:
     with pytest.raises(errors.MemoryLimit, match="in parts"):
-        tok.encode_ids("\1g")
+        tok.encode_ids(text)
     assert tok.encode_ids("next", False) == ids_of("next")
 
 
