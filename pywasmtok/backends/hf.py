@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from .._locks import ForkSafeLock
+from .._signals import raised_by_handler
 from ..errors import (
     BackendFailure,
     BackendUnavailable,
@@ -68,6 +69,8 @@ def call_library(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
         # A wrong argument; the caller of this function knows which one.
         raise
     except BaseException as error:
+        if raised_by_handler(error):
+            raise
         raise BackendFailure(f"tokenizers: {type(error).__name__}: {error}") from error
 
 

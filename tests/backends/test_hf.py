@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import small
+from signals import StopError, arrive, handled
 from versions import needs_tokenizers
 
 import pywasmtok
@@ -58,6 +59,22 @@ def test_what_ends_the_program_is_let_through(
     monkeypatch.setattr(backend, "_tokenizer", Interrupted())
     with pytest.raises(stop):
         backend.decode([1], True)
+
+
+def test_an_exception_of_a_signal_handler_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tokenizers
+
+    class Interrupted:
+        decode = from_buffer = staticmethod(arrive)
+
+    backend = HFBackend(small.file())
+    with handled():
+        monkeypatch.setattr(backend, "_tokenizer", Interrupted())
+        with pytest.raises(StopError):
+            backend.decode([1], True)
+        monkeypatch.setattr(tokenizers, "Tokenizer", Interrupted())
+        with pytest.raises(StopError):
+            HFBackend(small.file()).load()
 
 
 def test_it_is_built_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import small
 from assets import ROOT, needs_assets
+from signals import StopError, arrive, handled
 
 import pywasmtok
 from chat.whole_reference import ReferenceRenderer
 from pywasmtok._host.template.pool import TemplatePools
 from pywasmtok.chat.rendering.sandbox import SandboxRenderer
 from pywasmtok.chat.templates.capabilities import ChatCapabilities, probe
+from pywasmtok.tenants import CancelToken, cancellable
 
 PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
 PARTS = (
@@ -166,3 +168,25 @@ def test_a_function_may_fail_as_it_likes() -> None:
 
     tok = pywasmtok.create_tokenizer_with_chat_template("builtin:demo", write)
     assert tok.chat_capabilities.content == "string"
+
+
+def test_what_ends_the_call_says_nothing_of_the_template() -> None:
+    """A signal handler raises, or the call is cancelled: no answer is kept for the next call."""
+    due = [False, True]
+
+    def write(messages: Any, **_: Any) -> str:
+        if due and due.pop(0):
+            arrive()
+        return "".join(message["content"] for message in messages)
+
+    tok = pywasmtok.create_tokenizer_with_chat_template("builtin:demo", write)
+    with handled(), pytest.raises(StopError):
+        assert tok.chat_capabilities
+    assert tok.chat_capabilities.system_role
+
+    template = SandboxRenderer(TemplatePools()).compile(PLAIN)
+    token = CancelToken()
+    with cancellable(token):
+        token.cancel()
+        with pytest.raises(pywasmtok.Cancelled):
+            probe(template, {})

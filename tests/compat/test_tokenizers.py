@@ -25,6 +25,7 @@ import small
 import tokenizers
 from assets import Asset, needs_assets
 from hub_server import serving
+from signals import StopError, arrive, handled
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from versions import IS_0_22
 
@@ -593,6 +594,16 @@ def test_changes_of_several_threads_are_all_kept(monkeypatch: pytest.MonkeyPatch
         names = [f"<new{number}>" for number in range(4)]
         assert list(executor.map(lambda name: ours.add_tokens([name]), names)) == [1] * 4
     assert {ours.token_to_id(name) for name in names} == {*range(size, size + 4)}
+
+
+def test_an_exception_of_a_signal_handler_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = Tokenizer.from_buffer(small.file())
+    ours.add_tokens(["<new>"])
+    with handled(), monkeypatch.context() as patched:
+        patched.setattr(Engine, "data", arrive)
+        with pytest.raises(StopError):
+            assert ours.core
+    assert ours.core is not None
 
 
 def test_a_component_in_python_may_ask_the_tokenizer() -> None:

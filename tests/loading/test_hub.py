@@ -13,9 +13,12 @@ import gguf_files
 import pytest
 import small
 from hub_server import COMMIT, Hub, serving
+from signals import StopError, arrive, handled
 
 import pywasmtok
-from pywasmtok.loading.sources.hub import looks_like_repository
+from pywasmtok.loading.sources import hub as hub_source
+from pywasmtok.loading.sources.hub import fetch, looks_like_repository
+from pywasmtok.loading.sources.source import Request
 
 pytest.importorskip("huggingface_hub")
 
@@ -240,3 +243,19 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(pywasmtok.BackendUnavailable, match="huggingface_hub"):
         pywasmtok.create_tokenizer("org/no-such-name")
+
+
+def test_an_exception_of_a_signal_handler_is_let_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    request = Request(cache_dir=tmp_path)
+    with handled():
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", arrive)
+        with pytest.raises(StopError):
+            fetch("org/name", request)
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: tmp_path / "a")
+        monkeypatch.setattr(hub_source, "_keep_beginnings", arrive)
+        with pytest.raises(StopError):
+            fetch("org/name", request)

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import TokenizerError
+from ..._signals import raised_by_handler
+from ...errors import Cancelled, DeadlineExceeded, HostError, TokenizerError
 from ..contract import CompiledTemplate, RenderRequest, TemplateLimits
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ __all__ = ["ChatCapabilities", "capabilities_of", "probe"]
 
 # A template from anywhere is rendered some forty times: none of them may take long.
 _LIMITS = TemplateLimits(deadline=0.5)
+
+# These end the call, and say nothing of the template.
+_NO_REFUSALS = (Cancelled, DeadlineExceeded, HostError, MemoryError)
 
 _SYSTEM, _USER, _ANSWER, _TOOL = "qvsystemq", "qvuserq", "qvanswerq", "qvtoolq"
 _CALLS = (("qvcallq", "qvvalueq"), ("qvothercallq", "qvothervalueq"))
@@ -140,7 +144,11 @@ class _Probe:
         try:
             request = replace(self._base, messages=messages, **changes)
             return self._template.render(request).text
-        except Exception:
+        except _NO_REFUSALS:
+            raise
+        except Exception as error:
+            if raised_by_handler(error):
+                raise
             # A template that is a function refuses with exceptions of its own.
             return None
 
@@ -296,6 +304,8 @@ class _Probe:
         try:
             request = replace(self._base, messages=chat, generation=True)
             spans = self._template.render(request).generation
+        except _NO_REFUSALS:
+            raise
         except TokenizerError:
             spans = ()
         return bool(spans), "an assistant's message made spans or did not"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 import tokenizers
 
 from ..._locks import ForkSafeLock
+from ..._signals import raised_by_handler
 from ...errors import TokenizerError
 from ...loading.factory import from_recipe
 from ...tokenizer.recipe import Options, Recipe
@@ -41,7 +42,9 @@ class Settings(NamedTuple):
         if self.truncation is not None:
             try:
                 reference.enable_truncation(**self.truncation)
-            except Exception:
+            except Exception as error:
+                if raised_by_handler(error):
+                    raise
                 # The stride was accepted with another post-processor, and stays.
                 processor, reference.post_processor = reference.post_processor, None
                 reference.enable_truncation(**self.truncation)
@@ -124,6 +127,8 @@ class Engine:
         try:
             data = self.data()
         except Exception as error:
+            if raised_by_handler(error):
+                raise
             # A component that is written in Python has no text.
             self._refusal = str(error)
             return None
@@ -244,7 +249,9 @@ class Engine:
         elif self._left_behind is not None:
             try:
                 reference = tokenizers.Tokenizer.from_str(self._left_behind.to_str())
-            except Exception:
+            except Exception as error:
+                if raised_by_handler(error):
+                    raise
                 # A component that is written in Python has no text.
                 return self._left_behind
         else:

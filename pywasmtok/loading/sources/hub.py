@@ -11,6 +11,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from ..._signals import raised_by_handler
 from ...errors import (
     AmbiguousDirectory,
     BackendUnavailable,
@@ -83,6 +84,8 @@ def fetch(repository: str, request: Request) -> tuple[bytes, bytes]:
             allow_patterns=WANTED,
         )
     except Exception as error:
+        if raised_by_handler(error):
+            raise
         raise _explained(error, repository, request, offline=offline) from error
     snapshot = os.fsencode(str(folder))
     if os.path.isdir(snapshot) and holds_tokenizer(snapshot):
@@ -93,9 +96,9 @@ def fetch(repository: str, request: Request) -> tuple[bytes, bytes]:
     if not os.path.isdir(kept) and not offline:
         try:
             _keep_beginnings(repository, os.fsdecode(commit), kept, request)
-        except TokenizerError:
-            raise
         except Exception as error:
+            if isinstance(error, TokenizerError) or raised_by_handler(error):
+                raise
             raise _explained(error, repository, request, offline=offline) from error
     if os.path.isdir(kept):
         # Without this folder huggingface_hub knows no commit of the repository when offline.
