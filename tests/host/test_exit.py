@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from typing import Any
+
 import pytest
+from signals import StopError, arrive, handled
+
+from pywasmtok._host.wasm import config, wasmtime_functions
+from pywasmtok._host.wasm.wasmtime_objects import Store
 
 from .processes import run
 
@@ -104,3 +112,15 @@ def test_importing_the_host_does_not_import_wasmtime() -> None:
     """)
         == "False"
     )
+
+
+def test_a_store_that_was_never_completed_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", noise.append)
+    engine = config.new_engine(False, False)
+    with handled(), monkeypatch.context() as patched:
+        patched.setattr(wasmtime_functions, "store_context", arrive)
+        with pytest.raises(StopError):
+            Store(engine)
+    gc.collect()
+    assert noise == []

@@ -126,10 +126,12 @@ class Store(Owned):
     two in any order, and without the store the memory's address is invalid.
     """
 
+    # Of the class, for a store whose `__init__` was interrupted.
+    _memory: Any = None
+
     def __init__(self, engine: Engine) -> None:
         self.address = wasmtime.store_new(engine.address, None, None)
         self.context: int = wasmtime.store_context(self.address)
-        self._memory: Any = None
 
     def limit_memory(self, size: int) -> None:
         as_usual = -1

@@ -51,12 +51,15 @@ class Rows(NamedTuple):
 class _Owned:
     """A structure that another library has filled in, released with this object."""
 
+    # Of the class, for an object whose `__init__` was interrupted.
+    filled: Any = None
+
     def __init__(self, kind: Any) -> None:
         self.filled = kind()
 
     # Bound, since the globals of this module may be gone when the interpreter ends.
     def __del__(self, _call: Any = _Release, _address: Any = addressof) -> None:
-        if self.filled.release:
+        if self.filled is not None and self.filled.release:
             _call(self.filled.release)(_address(self.filled))
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import small
+from signals import StopError, arrive, handled
 
 import pywasmtok
 from pywasmtok import EncodedColumn, InvalidArgument, InvalidText, Tokenizer
+from pywasmtok.tokenizer.arrow import importing
 
 from .by_hand import Column, Rows, Table, kept, lists_of
 
@@ -208,3 +211,12 @@ def test_a_column_can_be_encoded_again(core: Tokenizer) -> None:
     assert isinstance(column, EncodedColumn)
     with pytest.raises(InvalidArgument, match="the Arrow format '\\+l'"):
         core.encode_arrow(column)
+
+
+def test_a_structure_that_was_never_made_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", noise.append)
+    with handled(), pytest.raises(StopError):
+        importing._Owned(arrive)
+    gc.collect()
+    assert noise == []
