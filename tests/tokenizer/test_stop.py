@@ -362,6 +362,9 @@ def test_copies_marks_and_states(byte_level: pywasmtok.Tokenizer) -> None:
     assert twin.process_token(0xA9) == Text("STé")
     with pytest.raises(InvalidArgument, match="state"):
         StopSequenceDecoder.from_state(byte_level, StopSequenceConfig(), twin.state())
+    for length in range(len(twin.state())):
+        with pytest.raises(InvalidArgument, match="state"):
+            StopSequenceDecoder.from_state(byte_level, config, twin.state()[:length])
 
 
 def test_a_stop_survives_a_rollback(byte_level: pywasmtok.Tokenizer) -> None:

@@ -229,7 +229,8 @@ class StopSequenceDecoder:
         eos_token_ids: Iterable[int] | None = None,
     ) -> Self:
         """Goes on where `state()` was taken, with an equal tokenizer and an equal config.
-        `reset` goes back to this point."""
+        `reset` goes back to this point. A state that was cut, or of another version or another
+        tokenizer, is refused; other changes may go unnoticed."""
         streaming = tokenizer.streaming
         document = _document(config, ends_of(tokenizer, streaming, eos_token_ids))
         decoder = cls._of(streaming, config, document, state_given(state))

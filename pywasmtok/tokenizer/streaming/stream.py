@@ -76,7 +76,8 @@ class DecodeStream:
 
     @classmethod
     def from_state(cls, tokenizer: Tokenizer, state: bytes) -> Self:
-        """Goes on where `state()` was taken, in this process or in another."""
+        """Goes on where `state()` was taken, in this process or in another. A state that was cut,
+        or is of another version or tokenizer, is refused; other changes may go unnoticed."""
         streaming = tokenizer.streaming
         state = state_given(state)
         # An empty step checks it.
