@@ -135,11 +135,12 @@ class HFBackend(Backend):
         try:
             from tokenizers import Tokenizer as Factory
         except ImportError as error:
+            is_missing = isinstance(error, ModuleNotFoundError)
+            install = "Run: pip install tokenizers; or do" if is_missing else "Do"
             raise BackendUnavailable(
                 f"the package tokenizers cannot be imported: {error}",
                 source=self._source,
-                hint="Run: pip install tokenizers; or do without it: "
-                'encoder="core", decoder="core"',
+                hint=f'{install} without it: encoder="core", decoder="core"',
             ) from error
         data = self._data() if callable(self._data) else self._data
         try:

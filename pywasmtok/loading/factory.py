@@ -445,6 +445,8 @@ def fall_back(load: Callable[[], object], error: TokenizerError, source: str) ->
         load()
     except BackendUnavailable as missing:
         missing.message = f"the core cannot serve it ({reason}), and {missing.message}"
+        is_missing = isinstance(missing.__cause__, ModuleNotFoundError)
+        missing.hint = "Run: pip install tokenizers" if is_missing else error.hint
         raise missing from error
     except TokenizerError as second:
         raise with_second_refusal(error, second) from second

@@ -111,6 +111,22 @@ def test_where_it_is_not_installed(panics: Path, monkeypatch: pytest.MonkeyPatch
         assert tok.decode(tok.encode("Hello")) == "Hello"
 
 
+def test_where_it_cannot_be_imported(panics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a second subinterpreter it is installed, and refuses."""
+    (panics.parent / "tokenizers.py").write_text("raise ImportError('not here')")
+    monkeypatch.delitem(sys.modules, "tokenizers", raising=False)
+    monkeypatch.syspath_prepend(panics.parent)
+    with pytest.raises(pywasmtok.BackendUnavailable, match=r"not here\. Do without it"):
+        pywasmtok.create_tokenizer(panics, encoder="hf")
+
+    def refuse() -> None:
+        raise pywasmtok.HostUnsupported("nor here", hint="Elsewhere")
+
+    monkeypatch.setattr("pywasmtok._host.refuse_subinterpreter", refuse)
+    with pytest.raises(pywasmtok.BackendUnavailable, match=r"not here\. Elsewhere"):
+        pywasmtok.create_tokenizer(panics)
+
+
 @pytest.mark.parametrize(
     ("data", "error"),
     [
