@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import logging
 import os
@@ -90,6 +91,22 @@ def test_the_second_load_parses_nothing(store: SnapshotStore, warnings: list[str
     assert first.vocab(True) == second.vocab(True)
     assert first.info() == second.info()
     assert warnings == []
+
+
+@linux
+def test_a_descriptor_that_other_code_has_closed(store: SnapshotStore, tmp_path: Path) -> None:
+    source = load(store)._pool.open_source()
+    kept = image.Image.of(source.new_instance())
+    assert kept._file is not None
+    number = kept._file.number
+    with open(tmp_path / "other", "wb") as other:
+        os.dup2(other.fileno(), number)
+        with pytest.raises(errors.HostError, match="other code has closed"):
+            kept.clone(source._core)
+        del kept
+        gc.collect()
+        assert os.path.samestat(os.fstat(number), os.fstat(other.fileno()))
+        os.close(number)
 
 
 @linux

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import pathlib
@@ -11,6 +12,7 @@ import pytest
 import small
 
 import pywasmtok
+from pywasmtok.loading.sources.lazy import LazyFile
 
 FILE = small.file()
 
@@ -144,3 +146,17 @@ def test_a_file_that_is_far_too_large(tmp_path: Path) -> None:
         stream.truncate(600 * 1024 * 1024)
     with pytest.raises(pywasmtok.LimitExceeded, match="bytes"):
         pywasmtok.create_tokenizer(path)
+
+
+def test_a_file_whose_descriptor_other_code_has_closed(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(FILE)
+    file = os.open(tmp_path / "tokenizer.json", os.O_RDONLY)
+    lazy = LazyFile(file, os.fstat(file), "tokenizer.json")
+    with open(tmp_path / "other", "wb") as other:
+        os.dup2(other.fileno(), file)
+        with pytest.raises(pywasmtok.LoadError, match="other code has closed"):
+            bytes(lazy)
+        del lazy
+        gc.collect()
+        assert os.path.samestat(os.fstat(file), os.fstat(other.fileno()))
+        os.close(file)

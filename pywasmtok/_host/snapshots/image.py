@@ -20,7 +20,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from ...errors import MemoryLimit
+from ..._own_file import OwnFile
+from ...errors import HostError, MemoryLimit
 from ..linux.sealed import sealed_file
 from ..wasm.core import Core
 from ..wasm.instance import Handles, Instance
@@ -92,11 +93,11 @@ class Image:
         self.about: Mapping[str, Any] = about or {}
         # Whether it can be loaded again after this process has dropped it.
         self.kept_on_disk = False
-        self._file = file
+        self._file = None if file is None else OwnFile(file)
         self._copies: list[tuple[int, bytes]] = []
-        if file is not None:
+        if self._file is not None:
             # Not at the end of the process, which closes it anyway: a thread may still clone then.
-            weakref.finalize(self, os.close, file).atexit = False
+            weakref.finalize(self, self._file.close).atexit = False
             return
         for run, part in zip(layout.runs, parts, strict=True):
             # There a fresh instance has something else than zeros.
@@ -138,17 +139,22 @@ class Image:
                 self.size,
                 hint="Limits(memory=...) moves the bound",
             )
+        if self._file is not None and not self._file.is_open:
+            raise HostError(
+                "no instance can be made: other code has closed the file of the memory",
+                hint="A program that closes all descriptors loads its tokenizers afterwards",
+            )
         instance = Instance(core, memory_cap=memory_cap)
         instance.grow_to(self.size)
         if self._file is None:
             for start, chunk in self._copies:
                 instance.write(start, chunk)
         else:
-            self._map_over(instance)
+            self._map_over(instance, self._file)
         instance.adopt(self.layout.handles)
         return instance
 
-    def _map_over(self, instance: Instance) -> None:
+    def _map_over(self, instance: Instance, file: OwnFile) -> None:
         base = instance.base()
         # Grown above to at least this size, and wasmtime's mapping never moves: these pages are
         # the guest's. Dropping the instance unmaps its whole reservation, ours with it.
@@ -157,7 +163,7 @@ class Image:
         mmap = _mmap()
         for start, length, place in self.layout.runs:
             mapped = mmap(
-                base + start, length, _PROT_READ_WRITE, _MAP_PRIVATE_FIXED, self._file, place
+                base + start, length, _PROT_READ_WRITE, _MAP_PRIVATE_FIXED, file.number, place
             )
             if mapped == _MAP_FAILED:
                 code = ctypes.get_errno()

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from ..._locks import ForkSafeLock
+from ..._own_file import OwnFile
 from ...errors import LoadError
 
 __all__ = ["LazyFile", "worth_it"]
@@ -44,13 +45,13 @@ class LazyFile:
 
     def __init__(self, file: int, state: os.stat_result, name: str) -> None:
         """Owns `file`."""
-        self._file = file
+        self._file = OwnFile(file)
         self._name = name
         self._length = state.st_size
         self._lock = ForkSafeLock()
         self._bytes: bytes | None = None
         self._digest: str | None = None
-        self._close = weakref.finalize(self, os.close, file)
+        self._close = weakref.finalize(self, self._file.close)
         self.identity = (
             f"{state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
         )
@@ -100,9 +101,15 @@ class LazyFile:
 
     def _pread(self, length: int) -> bytes:
         parts, place = [], 0
+        if not self._file.is_open:
+            raise LoadError(
+                "other code has closed the file, which is read now",
+                source=self._name,
+                hint="A program that closes all descriptors loads its tokenizers afterwards",
+            )
         try:
             while place < length:
-                part = os.pread(self._file, length - place, place)
+                part = os.pread(self._file.number, length - place, place)
                 if not part:
                     break
                 parts.append(part)
