@@ -237,6 +237,13 @@ def test_many_ids_are_the_same_ids(client: TestClient, tok: pywasmtok.Tokenizer)
     assert found["offsets"] == [list(place) for place in wanted.byte_offsets]
 
 
+def test_no_texts_have_the_fields_that_are_asked_for(client: TestClient) -> None:
+    asked = {"tokens": True, "offsets": "bytes", "masks": True}
+    one = ask(client, "small/encode", texts=["x"], **asked)
+    none = ask(client, "small/encode", texts=[], **asked)
+    assert none == {name: [] for name in one} | {"tokenizer": one["tokenizer"]}
+
+
 def test_a_long_answer_is_not_written_beyond_the_deadline() -> None:
     ids = memoryview(array("I", range(5000)))
     with until(End(1.0, time.monotonic() - 1)):

@@ -140,16 +140,14 @@ def encode_batch(asked: Encode, served: Served, as_octets: bool) -> bytes:
         return array("I", [len(counts), *counts]).tobytes() + found.buffer.tobytes()
     flat = found.buffer
     ids = [ids_of(flat[start:end]) for start, end in pairwise(bounds)]
-    details = [_details(asked, item) for item in found] if _wants_details(asked) else []
-    fields = {name: [one[name] for one in details] for name in (details[0] if details else ())}
+    wanted = _wanted(asked)
+    details = [_details(asked, item) for item in found] if wanted else []
+    fields = {name: [one[name] for one in details] for name in wanted}
     return json_bytes(EncodedBatch(ids=ids, counts=counts, tokenizer=served.digest, **fields))
 
 
-def _wants_details(asked: Encode) -> bool:
-    return asked.tokens or asked.masks or asked.offsets is not None
-
-
-def _details(asked: Encode, found: Encoding) -> dict[str, Any]:
+def _wanted(asked: Encode) -> dict[str, str]:
+    """The fields that are asked for beside ids, and the attributes of an encoding with them."""
     wanted: dict[str, str] = {}
     if asked.tokens:
         wanted["tokens"] = "tokens"
@@ -157,8 +155,12 @@ def _details(asked: Encode, found: Encoding) -> dict[str, Any]:
         wanted["offsets"] = "byte_offsets" if asked.offsets == "bytes" else "offsets"
     if asked.masks:
         wanted.update((name, name) for name in _MASKS)
+    return wanted
+
+
+def _details(asked: Encode, found: Encoding) -> dict[str, Any]:
     # A list is written before the next one is made, so that the deadline ends either.
-    return {name: _in_parts(getattr(found, source)) for name, source in wanted.items()}
+    return {name: _in_parts(getattr(found, source)) for name, source in _wanted(asked).items()}
 
 
 def _in_parts(items: list[Any]) -> Any:
