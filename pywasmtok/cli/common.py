@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import codecs
 import json
+import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
@@ -24,6 +26,7 @@ __all__ = [
     "STDIN",
     "about_source",
     "backend_options",
+    "drop",
     "forget_stdin",
     "json_text",
     "one_line",
@@ -216,6 +219,12 @@ def json_text(value: object, stream: TextIO | None = None) -> str:
     encoding = getattr(stream or sys.stdout, "encoding", None) or "utf-8"
     ascii_only = codecs.lookup(encoding).name != "utf-8"
     return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+
+
+def drop(stream: TextIO) -> None:
+    """What is buffered cannot be written, and Python would complain when it closes the stream."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_json(answer: object) -> int:

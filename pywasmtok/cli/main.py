@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument, TokenizerError
 from ..loading.info import TokenizerInfo, get_tokenizer_info
@@ -22,6 +22,7 @@ from .common import (
     DEMO,
     STDIN,
     about_source,
+    drop,
     forget_stdin,
     one_line,
     open_tokenizer,
@@ -61,10 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _guarded(given)
     except BrokenPipeError:
-        _drop(sys.stdout)
+        drop(sys.stdout)
         return Exit.CLOSED
     except KeyboardInterrupt:
-        _drop(sys.stdout)
+        drop(sys.stdout)
         if arguments is not None:
             return Exit.INTERRUPTED
         sys.excepthook = lambda *_: None
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             sys.stderr.flush()
         except OSError:
-            _drop(sys.stderr)
+            drop(sys.stderr)
 
 
 def _guarded(given: list[str]) -> int:
@@ -96,7 +97,7 @@ def _guarded(given: list[str]) -> int:
         raise
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
-        _drop(sys.stdout)
+        drop(sys.stdout)
         return report(OperatingSystemError(str(error.strerror), source=name), _wants_json(given))
     return status
 
@@ -121,12 +122,6 @@ def _wants_json(given: Sequence[str]) -> bool:
             for one, after in zip(given, [*given[1:], ""], strict=True)
         )
     return "--json" in given
-
-
-def _drop(stream: TextIO) -> None:
-    """What is buffered cannot be written, and Python would complain when it closes the stream."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def encode(options: argparse.Namespace) -> int:

@@ -6,10 +6,12 @@ import argparse
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import BackendUnavailable, InvalidArgument
+from .common import drop
 from .exits import Exit
 
 if TYPE_CHECKING:
@@ -116,11 +118,19 @@ def named_source(given: str) -> tuple[str, str]:
 def _say(address: str, config: Config) -> None:
     """A line for people; scripts use `_say_json`."""
     keys = "keys are needed" if config.needs_keys else "no keys are needed on this machine"
-    print(f"pywasmtok serves at {address} ({keys})", flush=True)
+    _print(f"pywasmtok serves at {address} ({keys})")
 
 
 def _say_json(address: str, config: Config) -> None:
-    print(json.dumps({"address": address, "identity": config.needs_keys}), flush=True)
+    _print(json.dumps({"address": address, "identity": config.needs_keys}))
+
+
+def _print(line: str) -> None:
+    """A full disk or a closed pipe does not stop a server: it goes on without the line."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        drop(sys.stdout)
 
 
 def open_named_store(

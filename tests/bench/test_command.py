@@ -134,7 +134,7 @@ def test_files_stay_until_the_new_ones_are_complete(
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space"):
         record([row("portable", 2.0)]).write(str(path))
-    monkeypatch.setattr("pywasmtok.cli.main._drop", lambda stream: None)
+    monkeypatch.setattr("pywasmtok.cli.main.drop", lambda stream: None)
     assert main(["bench", "--show", str(path), "--markdown", str(page)]) == 5
     assert "No space" in capsys.readouterr().err
     assert (path.read_bytes(), page.read_text()) == (before, "earlier")

@@ -120,7 +120,7 @@ def test_what_ends_the_work(
 
     monkeypatch.setattr(module, "_work", lambda name: work)
     # Else the output of this process would be gone.
-    monkeypatch.setattr(module, "_drop", lambda stream: None)
+    monkeypatch.setattr(module, "drop", lambda stream: None)
     assert main(words_of(EXAMPLES[path][0])[0]) == code
     said = capfd.readouterr()
     assert said.out == ""

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -58,6 +59,40 @@ def test_it_serves_at_once_and_ends_when_it_is_told(ids: list[int], tmp_path: Pa
     routes = [json.loads(line)["route"] for line in lines]
     assert routes == ["probe", "probe", "tokenize"]
     assert TEXT not in log.read_text()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_it_serves_without_a_reader_of_its_output(
+    flags: list[str], workers: str, tmp_path: Path
+) -> None:
+    """A closed pipe; a full disk is an OSError as well."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    given = ["--port", str(port), "--store", str(tmp_path / "store"), "--workers", workers]
+    reader, writer = os.pipe()
+    os.close(reader)
+    root = str(Path(__file__).parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pywasmtok", "serve", "builtin:demo", *given, *flags],
+        stdout=writer,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    os.close(writer)
+
+    def ready() -> bool:
+        assert process.poll() is None
+        with suppress(httpx.HTTPError):
+            return httpx.get(f"http://127.0.0.1:{port}/ready").status_code == 200
+        return False
+
+    try:
+        until(ready)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_everything_is_compiled_before_it_is_ready(tmp_path: Path) -> None:
