@@ -25,7 +25,7 @@ from ..tenants.limits import TenantLimits
 from ..tenants.loads import START
 from ..tenants.options import Reading, digest_of
 from ..tenants.tenant import typed
-from ..tokenizer.limits import Limits
+from ..tokenizer.limits import LARGEST, Limits
 from .auth.keys import KeyIndex
 from .catalog import Catalog, TenantFiles, View
 from .config import Config
@@ -79,6 +79,8 @@ _PUBLIC_LIMITS: Final = {
         "max_file_bytes": 512 << 20,
     },
     "load_deadline": 300.0,
+    "stored_bytes": LARGEST,
+    "tokenizers": LARGEST,
 }
 
 

@@ -14,9 +14,9 @@ from ..errors import (
     TokenizerError,
 )
 
-__all__ = ["Limits", "TemplateLimits", "check_count"]
+__all__ = ["LARGEST", "Limits", "TemplateLimits", "check_count"]
 
-_LARGEST = 2**63 - 1
+LARGEST: Final = 2**63 - 1
 
 # What one instance of the core may use in any case, and the least that a call of it can run in.
 _MOST_MEMORY: Final = 2 << 30
@@ -41,8 +41,8 @@ _FOR_CORE: Final = ("metadata", "pairs", "key", "items", "string", "token")
 def check_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidArgument(f"{name} must be a count, not {value!r:.40}")
-    if value > _LARGEST:
-        raise InvalidArgument(f"{name} is at most {_LARGEST}")
+    if value > LARGEST:
+        raise InvalidArgument(f"{name} is at most {LARGEST}")
 
 
 def _check_seconds(name: str, value: object) -> None:

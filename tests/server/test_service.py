@@ -366,6 +366,15 @@ def test_what_is_published_twice_is_stored_once(store: Store) -> None:
     service.close()
 
 
+def test_the_operator_may_have_more_tokenizers_than_a_tenant(store: Store) -> None:
+    service, _ = made(store, Config(limits={"tokenizers": 1, "stored_bytes": 1}))
+    most = TenantLimits().tokenizers + 1
+    names = {f"t{one}": service.stored(f"t{one}", words_of(str(one)), {}) for one in range(most)}
+    service.name(names)
+    assert len(service.listed(ACME)) == most
+    service.close()
+
+
 def test_a_file_that_waits_for_its_name_makes_no_room_for_another(store: Store) -> None:
     service, pool = made(store)
     limits = service.tenant(PUBLIC).limits
