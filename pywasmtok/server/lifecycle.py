@@ -89,12 +89,11 @@ class Lifecycle:
         return self._entered
 
     def error(self) -> Draining:
-        error = Draining(
+        """To be asked again after a second, as `/ready` says: most drains end long before their
+        seconds are over."""
+        return Draining(
             "this server is about to stop", hint="ask again: another one, or the next, will answer"
         )
-        if self._ends is not None:
-            error.retry_after = max(1.0, self._ends - time.monotonic())
-        return error
 
     def drain(self) -> None:
         if self.draining:
