@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from pywasmtok.server.config import Bounds, Config, Listen
 from pywasmtok.server.http import connections
 from pywasmtok.server.http.connections import Admission, Connections
 from pywasmtok.server.http.options import uvicorn_options
+from pywasmtok.server.http.protocol import refusal
 
 from .live import Connection, service_of, serving
 
@@ -97,6 +99,14 @@ def test_an_address_has_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
             status, body = late.answer()
             assert status == 429
             assert b"too many connections from this address" in body
+            assert b'"retry_after":1.0' in body
+
+
+def test_a_refusal_for_want_of_connections_says_when_to_ask_again() -> None:
+    for status, again in ((400, False), (429, True), (503, True)):
+        head, _, body = refusal(status, "no").partition(b"\r\n\r\n")
+        assert (b"retry-after: 1" in head.split(b"\r\n")) is again
+        assert ("retry_after" in json.loads(body)["error"]) is again
 
 
 class Fake:

@@ -52,10 +52,15 @@ _KINDS: Final = {
 
 def refusal(status: int, message: str) -> bytes:
     """The last answer on a connection."""
-    body = msgspec.json.encode({"error": {"kind": _KINDS[status], "message": message}})
+    said: dict[str, Any] = {"kind": _KINDS[status], "message": message}
+    again = ""
+    if status in (429, 503):
+        said["retry_after"] = 1.0
+        again = "retry-after: 1\r\n"
+    body = msgspec.json.encode({"error": said})
     head = (
         f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
-        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        f"content-length: {len(body)}\r\n{again}connection: close\r\n\r\n"
     )
     return head.encode("ascii") + body
 
