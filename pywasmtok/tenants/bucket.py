@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._locks import ForkSafeLock
-from .errors import TooManyRequests
+from .errors import FOREVER, TooManyRequests
 
 __all__ = ["Bucket", "Clock"]
 
@@ -83,11 +83,7 @@ class Bucket:
             f" {self._rate:.0f} bytes a second, {self._burst:.0f} at once",
             self._rate,
             cost,
-            hint=f"There is room in {wait:.3g} s" if wait < _FOREVER else None,
+            hint=f"There is room in {wait:.3g} s" if wait < FOREVER else None,
         )
-        error.retry_after = min(wait, _FOREVER)
+        error.retry_after = min(wait, FOREVER)
         return error
-
-
-# Seconds that stand for ever, small enough for a header.
-_FOREVER = 86_400.0

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, Final, Self
+
 from ..errors import Cancelled, QuotaExceeded, TokenizerError
 
-__all__ = ["Cancelled", "Overloaded", "StorageFull", "TooManyRequests", "UnknownTokenizer"]
+__all__ = [
+    "FOREVER",
+    "Cancelled",
+    "Overloaded",
+    "StorageFull",
+    "TooManyRequests",
+    "UnknownTokenizer",
+]
+
+FOREVER: Final = 86_400.0
+"""Seconds that stand for ever, small enough for a header."""
 
 
 class TooManyRequests(QuotaExceeded):
@@ -12,6 +24,14 @@ class TooManyRequests(QuotaExceeded):
 
     kind = "too_many_requests"
     retry_after: float = 1.0
+
+    @classmethod
+    def of(cls, message: str, limit: float, asked: float | None, **rest: Any) -> Self:
+        error = super().of(message, limit, asked, **rest)
+        if not limit:
+            # There will be no room later, either.
+            error.retry_after = FOREVER
+        return error
 
 
 class Overloaded(TokenizerError):

@@ -18,7 +18,7 @@ from pywasmtok._host.calls import deadline
 from pywasmtok.server.scheduling import inline_permission as inline
 from pywasmtok.server.scheduling.cost_model import CostModel, CostModels
 from pywasmtok.server.scheduling.executor import ThreadWork, watch
-from pywasmtok.tenants.errors import Cancelled, Overloaded, TooManyRequests
+from pywasmtok.tenants.errors import FOREVER, Cancelled, Overloaded, TooManyRequests
 from pywasmtok.tenants.limits import TenantLimits
 
 SECONDS = 60
@@ -142,8 +142,9 @@ def test_a_tenant_has_so_many_calls_at_once_and_in_the_queue() -> None:
 
 
 def test_a_tenant_that_may_run_nothing_is_refused() -> None:
-    with working() as work, pytest.raises(TooManyRequests, match="`concurrent` is 0"):
+    with working() as work, pytest.raises(TooManyRequests, match="`concurrent` is 0") as refused:
         asyncio.run(work.run(tenant(concurrent=0), 1, lambda: None))
+    assert refused.value.retry_after == FOREVER
 
 
 def test_the_process_has_so_many_calls_in_its_queue() -> None:

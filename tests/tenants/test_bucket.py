@@ -122,6 +122,7 @@ def test_slots() -> None:
     with pytest.raises(TooManyRequests, match="may run 0 calls") as caught:
         Slots(0).enter()
     assert caught.value.hint is None
+    assert caught.value.retry_after == 86_400
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
