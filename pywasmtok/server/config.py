@@ -35,6 +35,8 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 # A timer takes no infinite time.
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 SomeSeconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+# An empty path is the working directory, and mostly a variable that is not set.
+PathText = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -44,9 +46,9 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     long_workers: Count = 0
     """Further processes, of a lower priority, to which connections go when their next request is
     large, an upload, or of a tenant whose calls have lately been long."""
-    certificate: str | None = None
+    certificate: PathText | None = None
     """PEM files for TLS."""
-    private_key: str | None = None
+    private_key: PathText | None = None
     proxies: tuple[str, ...] = ()
     """Addresses and networks whose X-Forwarded-For and -Proto are believed."""
     drain_seconds: Seconds = 20.0
@@ -103,9 +105,9 @@ class Streams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 
 
 class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    path: str = "memory"
+    path: PathText = "memory"
     """A folder; or `memory`: nothing survives."""
-    snapshots: str | None = None
+    snapshots: PathText | None = None
     """A folder. None: beside the records, or the user's cache."""
     snapshot_bytes: Count = 16 << 30
     """Disk that snapshots may take; the ones that were not used for longest go."""
@@ -119,7 +121,7 @@ class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """A tokenizer of the configuration that has options."""
 
-    source: str
+    source: PathText
     encoder: str | None = None
     encoding: str | None = None
     pattern: str | None = None
@@ -164,7 +166,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     encoder: str | None = None
     """Who serves the tokenizers below: `auto` (HuggingFace what the core refuses, with a warning),
     `core`, `hf`, `default`, `fastokens`. None: the environment, then `auto`."""
-    tokenizers: Mapping[str, str | Source] = msgspec.field(default_factory=dict)
+    tokenizers: Mapping[str, PathText | Source] = msgspec.field(default_factory=dict)
     """Names, and what `create_tokenizer` takes: for every tenant. A table has it as `source`, an
     `encoder` of its own, and how it is read: `encoding`, `pattern`, `special-tokens`,
     `gguf-compat`, `apply-config`."""

@@ -58,6 +58,28 @@ def test_a_tenant_comes_with_a_key_that_is_shown_once(run: Any, folder: Path) ->
     assert "invalid_argument" in run("tenants", "add", "public", status=2)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            f"serve builtin:demo {option}"
+            for option in (
+                *("--store", "--config", "--admin-key-file"),
+                *("--certificate", "--private-key"),
+            )
+        ),
+        *(f"tenants add acme {option}" for option in ("--store", "--config")),
+    ],
+)
+def test_an_empty_path_is_refused(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*command.split(), ""]) == Exit.WRONG
+    assert "an empty path" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_rotated_key_stays_good_for_a_while_or_not_at_all(run: Any, folder: Path) -> None:
     first = run("tenants", "add", "acme")["key"]
     second = run("tenants", "rotate", "acme", "--keep", "60")["key"]

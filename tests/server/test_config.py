@@ -49,6 +49,21 @@ def test_a_number_with_which_nothing_could_be_served(table: str, name: str, valu
         read_config(None, {table: {name: value}})
 
 
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        ("listen", "certificate"),
+        ("listen", "private-key"),
+        ("storage", "path"),
+        ("storage", "snapshots"),
+        ("tokenizers", "a"),
+    ],
+)
+def test_a_path_is_not_empty(table: str, name: str) -> None:
+    with pytest.raises(InvalidArgument, match="length >= 1"):
+        read_config(None, {table: {name: ""}})
+
+
 def test_a_setting_that_there_is_not() -> None:
     with pytest.raises(InvalidArgument, match=r"unknown field `level` - at `\$\.logs`"):
         read_config(None, {"logs": {"level": "info"}})

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from ..exits import Usage
 from ..terminal import COLOURS
 
-__all__ = ["Parser", "command", "group"]
+__all__ = ["Parser", "command", "group", "path"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -73,3 +73,11 @@ def group(commands: Any, name: str, text: str, metavar: str = "COMMAND") -> Any:
     """A command that only has further commands."""
     made: Parser = commands.add_parser(name, help=text, description=text)
     return made.add_subparsers(metavar=metavar, required=True)
+
+
+def path(given: str) -> str:
+    """The type of an option. An empty path is the working directory, and mostly a variable of a
+    shell that is not set."""
+    if not given:
+        raise argparse.ArgumentTypeError("an empty path")
+    return given

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ...loading.choice import ENCODERS
 from ..common import reading_options
-from .parser import Parser, command, group
+from .parser import Parser, command, group, path
 
 __all__ = ["KEEP_SECONDS", "add"]
 
@@ -36,11 +36,16 @@ def _serve(commands: Any) -> None:
         metavar="[NAME=]SOURCE",
         help="tokenizers for every tenant: paths, folders, names of models, builtin:demo",
     )
-    made.add_argument("--config", metavar="FILE", help="a TOML file; what is said here wins")
+    made.add_argument(
+        "--config", type=path, metavar="FILE", help="a TOML file; what is said here wins"
+    )
     made.add_argument("--host", metavar="ADDRESS", help="default: 127.0.0.1")
     made.add_argument("--port", type=int, metavar="N", help="default: 8080; 0: any that is free")
     made.add_argument(
-        "--store", metavar="FOLDER", help="where all is kept; default: memory, and nothing is"
+        "--store",
+        type=path,
+        metavar="FOLDER",
+        help="where all is kept; default: memory, and nothing is",
     )
     made.add_argument(
         "--encoder",
@@ -58,6 +63,7 @@ def _serve(commands: Any) -> None:
     )
     made.add_argument(
         "--admin-key-file",
+        type=path,
         metavar="FILE",
         help="holds an admin's key; where there is no such file, a new key is written there;"
         " requests then need keys",
@@ -65,8 +71,8 @@ def _serve(commands: Any) -> None:
     made.add_argument(
         "--no-keys", action="store_true", help="requests need no keys; on loopback only"
     )
-    made.add_argument("--certificate", metavar="PEM", help="for TLS, with --private-key")
-    made.add_argument("--private-key", metavar="PEM", help="for TLS, with --certificate")
+    made.add_argument("--certificate", type=path, metavar="PEM", help="for TLS, with --private-key")
+    made.add_argument("--private-key", type=path, metavar="PEM", help="for TLS, with --certificate")
     made.add_argument("--no-access-log", action="store_true", help="no line a request on stderr")
 
 
@@ -174,11 +180,13 @@ def _tokenizers(actions: Any) -> None:
     )
 
 
-def _action(actions: Any, path: str, text: str, examples: tuple[str, ...]) -> Parser:
-    of, _, name = path.partition(" ")
+def _action(actions: Any, words: str, text: str, examples: tuple[str, ...]) -> Parser:
+    of, _, name = words.partition(" ")
     made = command(actions, name, f"store:{name}_{of.removesuffix('s')}", text, examples)
-    made.add_argument("--store", metavar="FOLDER", help="the store of the server")
-    made.add_argument("--config", metavar="FILE", help="or the configuration that names it")
+    made.add_argument("--store", type=path, metavar="FOLDER", help="the store of the server")
+    made.add_argument(
+        "--config", type=path, metavar="FILE", help="or the configuration that names it"
+    )
     return made
 
 
