@@ -50,7 +50,7 @@ class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """PEM files for TLS."""
     private_key: PathText | None = None
     proxies: tuple[str, ...] = ()
-    """Addresses and networks whose X-Forwarded-For and -Proto are believed."""
+    """Addresses and networks whose X-Forwarded-For and -Proto are believed; `*`: all."""
     drain_seconds: Seconds = 20.0
     heartbeat_seconds: Seconds = 10.0
     """Of several workers, one whose event loop has not run for so long is killed and replaced; 0:
@@ -212,12 +212,26 @@ def read_config(path: str | Path | None, flags: dict[str, Any] | None = None) ->
         # A word that there is not is named before anything is read.
         config.source_of(name)
     choose_encoder(config.encoder)
+    for proxy in config.listen.proxies:
+        _check_proxy(proxy)
     if not config.needs_keys and not is_loopback(config.listen.host):
         raise InvalidArgument(
             f"identity = false on {config.listen.host}: any client could use this server",
             hint="without keys it listens on 127.0.0.1 or ::1 only",
         )
     return config
+
+
+def _check_proxy(proxy: str) -> None:
+    try:
+        if proxy != "*":
+            ipaddress.ip_network(proxy, strict=False)
+    except ValueError:
+        raise InvalidArgument(
+            f"configuration: {proxy!r:.80} is no address and no network",
+            path="$.listen.proxies",
+            hint='Such as "192.0.2.7", "10.0.0.0/8", or "*" for all',
+        ) from None
 
 
 def _joined(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -64,6 +64,14 @@ def test_a_path_is_not_empty(table: str, name: str) -> None:
         read_config(None, {table: {name: ""}})
 
 
+def test_proxies_are_addresses_and_networks() -> None:
+    good = ["192.0.2.7", "10.0.0.1/8", "2001:db8::/32", "::1", "*"]
+    assert read_config(None, {"listen": {"proxies": good}}).listen.proxies == tuple(good)
+    for bad in ("999", "", "localhost", "10.0.0.0/33", "1.2.3.4:80"):
+        with pytest.raises(InvalidArgument, match="no address and no network"):
+            read_config(None, {"listen": {"proxies": [bad]}})
+
+
 def test_a_setting_that_there_is_not() -> None:
     with pytest.raises(InvalidArgument, match=r"unknown field `level` - at `\$\.logs`"):
         read_config(None, {"logs": {"level": "info"}})
