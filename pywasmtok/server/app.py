@@ -111,6 +111,12 @@ class App:
             await _refuse(error, scope, receive, sender, exchange)
         except Exception as error:
             await _refuse(failure(error, exchange.route), scope, receive, sender, exchange)
+        except asyncio.CancelledError:
+            lifecycle = self._service.lifecycle
+            if not lifecycle.draining:
+                raise
+            # The drain's seconds are over. uvicorn would log a traceback, and answer with a 500.
+            await _refuse(lifecycle.error(), scope, receive, sender, exchange)
         finally:
             self._end(exchange)
 

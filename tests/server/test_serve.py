@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from pywasmtok import InvalidArgument, create_tokenizer
+from pywasmtok.cli.exits import Exit
 from pywasmtok.cli.main import main
 from pywasmtok.server.auth.keys import is_key, make_key
 from pywasmtok.server.config import Config, Listen, read_config
@@ -26,6 +27,7 @@ from pywasmtok.server.opening import check_workers, open_service
 from pywasmtok.server.store import open_store
 from pywasmtok.server.store.memory import MemoryStore
 from pywasmtok.server.workers.supervisor import give_admin_key
+from server.live import Connection
 from server.serving import Server, served, until
 from tools.verify.attack.place import workers_of
 
@@ -93,6 +95,23 @@ def test_it_serves_without_a_reader_of_its_output(
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_request_that_a_drain_cuts_off_is_told_so(tmp_path: Path) -> None:
+    config, log = tmp_path / "config.toml", tmp_path / "log"
+    config.write_text("[listen]\ndrain-seconds = 0.1\n", encoding="utf-8")
+    with (
+        served("builtin:demo", "--config", str(config), "--no-access-log", log=log) as server,
+        Connection(int(server.address.rpartition(":")[2])) as slow,
+    ):
+        slow.send(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
+        # The server has read it: on a connection of its own, this comes later.
+        assert tokenized(server)
+        server.process.send_signal(signal.SIGTERM)
+        status, body = slow.answer()
+        assert (status, json.loads(body)["error"]["code"]) == (503, 503)
+        assert server.process.wait(120) == Exit.FOUND
+    assert "Traceback" not in log.read_text(encoding="utf-8")
 
 
 def test_everything_is_compiled_before_it_is_ready(tmp_path: Path) -> None:
