@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, NoReturn
 
 from ..errors import InvalidArgument, TokenizerError
+from ..tenants.errors import Overloaded, TooManyRequests
 from .call import Answer, Call
 from .errors import RemoteTimeout, error_of
 
@@ -97,6 +98,12 @@ class Attempts:
         """The connection is gone, or there was none: how long to wait, or the error."""
         self._lost_before = True
         return self._wait(error, 0.0)
+
+    def refused(self, error: TokenizerError) -> float:
+        """A message of a WebSocket was refused: how long to wait, or the error."""
+        if not isinstance(error, TooManyRequests | Overloaded):
+            raise error
+        return self._wait(error, max(0.0, error.retry_after))
 
     def _wait(self, error: TokenizerError, at_least: float) -> float:
         retries = self._retries

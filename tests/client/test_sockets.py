@@ -6,6 +6,8 @@ import asyncio
 import json
 import shutil
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,15 @@ from pywasmtok import (
     StopSequenceConfig,
     TokenizerError,
 )
-from pywasmtok.client import AsyncClient, Client, ConnectionFailed, RemoteError, RemoteTimeout
+from pywasmtok.client import (
+    AsyncClient,
+    Client,
+    ConnectionFailed,
+    RemoteError,
+    RemoteTimeout,
+    Retries,
+)
+from pywasmtok.tenants import TooManyRequests
 
 pytest.importorskip("websockets", reason="the extra `server` is not installed")
 
@@ -208,6 +218,121 @@ def test_a_host_that_cannot_be_looked_up_is_a_typed_error() -> None:
                 await client.tokenizer("demo").streams().__aenter__()
 
     asyncio.run(main())
+
+
+class Refusing:
+    """A server that refuses each message once; what it takes of ids comes back as text."""
+
+    def __init__(self, times: int = 1) -> None:
+        self.times = times
+        self.heard: list[dict[str, Any]] = []
+        self.arrived = asyncio.Event()
+        self.handshakes = 0
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        from websockets.asyncio.server import serve
+
+        async with serve(self.answer, "127.0.0.1", 0, process_request=self.shake) as server:
+            yield f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+
+    def shake(self, connection: Any, request: Any) -> Any:
+        self.handshakes += 1
+        if self.handshakes <= self.times:
+            return connection.respond(503, "")
+        return None
+
+    async def answer(self, connection: Any) -> None:
+        async for text in connection:
+            message = json.loads(text)
+            self.heard.append(message)
+            self.arrived.set()
+            name = message["stream"]
+            event: dict[str, Any] = {
+                "stream": name,
+                "text": "".join(map(str, message.get("ids", ()))),
+            }
+            if self.heard.count(message) <= self.times:
+                error = {"kind": "too_many_requests", "message": "", "retry_after": 0.001}
+                event = {"stream": name, "error": error, "ended": message.get("open")}
+            elif "finish" in message:
+                event["ended"] = True
+            await connection.send(json.dumps(event))
+
+
+QUICK = Retries(first=0.001)
+
+
+def test_what_is_refused_for_want_of_room_is_sent_again_and_in_order() -> None:
+    async def main() -> None:
+        server = Refusing()
+        async with (
+            server.serving() as url,
+            AsyncClient(url, key="", retries=QUICK) as client,
+            client.tokenizer("demo").streams() as streams,
+        ):
+            assert server.handshakes == 2
+            stream = await streams.open()
+            server.arrived.clear()
+            cancelled = asyncio.create_task(stream.send([1]))
+            await server.arrived.wait()
+            cancelled.cancel()
+            await asyncio.gather(stream.send([2]), stream.send([3]))
+            await stream.finish()
+            assert await read(stream) == "123"
+            sent = [message.get("ids") for message in server.heard]
+            assert sent == [None, None, [1], [1], [2], [2], [3], [3], None, None]
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_a_stream_that_is_given_up_is_finished_on_the_server() -> None:
+    async def main() -> None:
+        server = Refusing(times=0)
+        async with (
+            server.serving() as url,
+            AsyncClient(url, key="", retries=Retries(most=1, first=0.001)) as client,
+            client.tokenizer("demo").streams() as streams,
+        ):
+            given_up, other = await streams.open(), await streams.open()
+            server.times = 99
+            await given_up.send([1])
+            with pytest.raises(TooManyRequests):
+                await read(given_up)
+            server.times = 0
+            await other.send([2])
+            await other.finish()
+            assert await read(other) == "2"
+            name = given_up.name
+            sent = [message for message in server.heard if message["stream"] == name]
+            assert sent == [
+                {"stream": name, "open": True, "skip_special_tokens": True},
+                *[{"stream": name, "ids": [1]}] * 2,
+                {"stream": name, "finish": True},
+            ]
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_an_answer_that_does_not_come_ends_the_stream() -> None:
+    async def main() -> None:
+        from websockets.asyncio.server import serve
+
+        async def silent(connection: Any) -> None:
+            async for _ in connection:
+                pass
+
+        async with serve(silent, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+            async with AsyncClient(url, key="") as client:
+                streams = client.tokenizer("demo").streams()
+                async with streams:
+                    streams._deadline = 0.01
+                    stream = await streams.open()
+                    with pytest.raises(RemoteTimeout):
+                        await read(stream)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_an_error_of_the_server_names_its_stream(url: str) -> None:
