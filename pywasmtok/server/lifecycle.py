@@ -41,6 +41,9 @@ CUT_OFF: Final = 1
 # How often the drain checks whether the last request has ended.
 _LOOK_SECONDS: Final = 0.02
 
+# The longest that a draining server asks clients to wait. A new one is mostly ready by then.
+_AGAIN_SECONDS: Final = 5.0
+
 # After the drain, for what uvicorn still has open: answers on their way to slow readers.
 _LAST_SECONDS: Final = 2
 
@@ -89,11 +92,13 @@ class Lifecycle:
         return self._entered
 
     def error(self) -> Draining:
-        """To be asked again after a second, as `/ready` says: most drains end long before their
-        seconds are over."""
-        return Draining(
+        error = Draining(
             "this server is about to stop", hint="ask again: another one, or the next, will answer"
         )
+        if self._ends is not None:
+            # Most drains end long before their seconds are over.
+            error.retry_after = min(_AGAIN_SECONDS, max(1.0, self._ends - time.monotonic()))
+        return error
 
     def drain(self) -> None:
         if self.draining:
