@@ -160,6 +160,11 @@ class Service:
         if name == PUBLIC or (record is not None and not record.disabled):
             with contextlib.suppress(KeyError):
                 return self.pool.get(name)
+        if record is not None and record.disabled:
+            raise NotFound(
+                f"the tenant {name!r} is disabled",
+                hint=f"An operator enables it: pywasmtok tenants limit {name} --enable",
+            )
         raise NotFound(f"there is no tenant {name[:80]!r}")
 
     def run(

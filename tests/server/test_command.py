@@ -263,6 +263,20 @@ def test_a_running_service_sees_what_the_commands_do(run: Any, folder: Path) -> 
         service.close()
 
 
+def test_a_disabled_tenant_is_not_a_missing_one(
+    run: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("tenants", "add", "acme")
+    run("tenants", "limit", "acme", "--disable")
+    add = ["tokenizers", "add", "builtin:demo", "--store", str(folder), "--tenant"]
+    assert main([*add, "acme"]) == Exit.WRONG
+    said = capsys.readouterr().err
+    assert "the tenant 'acme' is disabled" in said
+    assert "tenants limit acme --enable" in said
+    assert main([*add, "initech"]) == Exit.WRONG
+    assert "there is no tenant 'initech'" in capsys.readouterr().err
+
+
 def test_for_people_it_is_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def said(*arguments: str) -> str:
         assert main([*arguments, "--store", str(folder)]) == 0
