@@ -2,8 +2,8 @@
 
 The core does, wherever possible: its stream equals decoding all at once, for every list and every
 cut. Where another library serves the tokenizer, the core loads the vocabulary and the decoder only.
-Where it does not know the decoder, all text is held back until the end: late, but right. Decoding
-windows of ids again and comparing texts, as other libraries do, gives wrong texts.
+Where it does not know the decoder or cannot run, all text is held back until the end: late, but
+right. Decoding windows of ids again and comparing texts, as other libraries do, gives wrong texts.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ import struct
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
-from .. import _host
 from .._host.wasm import abi
-from ..errors import BackendUnavailable, InvalidArgument, Unsupported
+from ..errors import (
+    ArtifactError,
+    BackendUnavailable,
+    HostUnsupported,
+    InvalidArgument,
+    Unsupported,
+)
 from ..tokenizer.encoding import view
 from ..tokenizer.ids import as_bytes
 from .core import CoreBackend
@@ -291,15 +296,10 @@ def choose(hybrid: Hybrid, build: str | None, source: str) -> Streaming:
     decoder = hybrid.decoder
     try:
         data = json.dumps(_decoder_alone(decoder), ensure_ascii=False).encode()
-        return CoreStreaming(
-            _host.load_tokenizer(data, build=build, source=source, snapshots=False), own=True
-        )
-    except Unsupported as error:
+        core = CoreBackend.load(data, build=build, source=source, snapshots=False)
+        return CoreStreaming(core.core, own=True)
+    except (Unsupported, ArtifactError, HostUnsupported, BackendUnavailable) as error:
         return HeldStreaming(decoder, error.feature or error.kind)
-    except ModuleNotFoundError as error:
-        raise BackendUnavailable(
-            f"the package {error.name} is not installed", hint="Run: pip install wasmtime"
-        ) from error
 
 
 def _decoder_alone(backend: Backend) -> dict[str, Any]:

@@ -127,6 +127,28 @@ def test_at_load(
     assert caplog.records == []
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.ArtifactError("no core builds"),
+        errors.HostUnsupported("no library"),
+        ModuleNotFoundError("No module named 'wasmtime'", name="wasmtime"),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_streams_where_the_core_cannot_run(
+    error: Exception, path: Path, refuse_load: Callable[[Exception], None]
+) -> None:
+    refuse_load(error)
+    tok = pywasmtok.create_tokenizer(path)
+    assert tok.stream_backend.startswith("held until flush: ")
+    ids = tok.encode(small.TEXT, add_special_tokens=False).ids
+    stream = tok.decode_stream()
+    assert [stream.step_batch(ids), stream.flush()] == ["", tok.decode(ids)]
+    with pytest.raises(errors.Unsupported, match="held back"):
+        tok.stop_decoder(pywasmtok.StopSequenceConfig(stop_sequences=("x",)))
+
+
 @pytest.mark.parametrize("options", [{"encoder": "core"}, {"decoder": "core"}])
 @pytest.mark.parametrize(("error", "reason"), LOAD_REFUSALS, ids=lambda item: str(item)[:30])
 def test_who_insists_on_the_core_gets_its_error(
