@@ -139,6 +139,9 @@ def test_a_directory_that_others_may_write_is_not_used(
     assert "may be written by others" in str(refused.reason)
     assert "not cached" in caplog.records[-1].message
     assert not opened(refused).from_cache
+    warnings = len(caplog.records)
+    assert Cache.for_user().reason == refused.reason
+    assert len(caplog.records) == warnings
     assert list(directory.iterdir()) == []
 
 

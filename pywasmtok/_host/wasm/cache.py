@@ -16,6 +16,7 @@ import re
 import stat
 import sys
 import zlib
+from functools import cache
 from io import FileIO
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,12 @@ _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _POSIX: Final = sys.platform != "win32"
 
 _log = logging.getLogger("pywasmtok")
+
+
+@cache
+def _warn_of(problem: str) -> None:
+    """Once a process: the core and the renderer of templates both look for the folder."""
+    _log.warning("compiled cores are not cached: %s", problem)
 
 
 class Refused(Exception):  # noqa: N818
@@ -61,7 +68,7 @@ class Cache:
             require_private(directory.stat(), directory)
         except (OSError, RuntimeError, Refused) as problem:
             if warn:
-                _log.warning("compiled cores are not cached: %s", problem)
+                _warn_of(str(problem))
             return cls(None, str(problem))
         return cls(directory)
 
