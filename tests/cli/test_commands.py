@@ -175,6 +175,21 @@ def test_errors_are_json_where_json_is_asked_for(
     assert error["hint"].startswith(f"pywasmtok {name_of(command)} --help")
 
 
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("tenants add", "NAME"),
+        ("tenants limit", "NAME"),
+        ("tokenizers alias", "NEW-NAME, TOKENIZER"),
+    ],
+)
+def test_arguments_that_may_be_left_out_are_not_missing(
+    command: str, missing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == Exit.WRONG
+    assert f"arguments are required: {missing}. pywasmtok" in capsys.readouterr().err
+
+
 def test_an_error_says_what_and_where(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

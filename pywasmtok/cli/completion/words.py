@@ -23,7 +23,8 @@ KINDS: Final = {
     **dict.fromkeys(
         (
             *("A,B", "ADDRESS", "FIELD", "LIMIT=VALUE", "N", "N,M", "NAME", "NAME=VALUE"),
-            *("PATTERN", "REGEX", "SECONDS", "TEXT", "TEXTS", "TIME", "TOKEN=ID"),
+            *("NEW-NAME", "PATTERN", "REGEX", "SECONDS", "TEXT", "TEXTS", "TIME", "TOKENIZER"),
+            "TOKEN=ID",
             *("all|none|raise|NAME,...", "ids", "text"),
         ),
         NOTHING,

@@ -156,8 +156,8 @@ def _tokenizers(actions: Any) -> None:
         "lets a name mean another tokenizer, at once",
         ("pywasmtok tokenizers alias newest demo --store store",),
     )
-    alias.add_argument("name", metavar="NAME")
-    alias.add_argument("tokenizer", metavar="NAME", help="another name of it, or its digest")
+    alias.add_argument("name", metavar="NEW-NAME")
+    alias.add_argument("tokenizer", metavar="TOKENIZER", help="another name of it, or its digest")
     _owner(alias)
     remove = _action(
         actions,
@@ -199,6 +199,7 @@ def _limits(made: Parser) -> None:
     made.add_argument(
         "limits",
         nargs="*",
+        default=[],
         metavar="LIMIT=VALUE",
         help="such as concurrent=4, stored_bytes=1000000000, calls.deadline=0.5; none: no bound",
     )
