@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 from ..errors import (
     BackendFailure,
@@ -20,6 +20,15 @@ from ..errors import (
 from .common import STANDARD_INPUT, STDIN, json_text, one_line, shown_source
 
 __all__ = ["Exit", "OperatingSystemError", "Usage", "code_of", "each", "report"]
+
+
+# What hints of the library say, and what is meant on the command line.
+_OPTIONS: Final = {
+    "tok.set_chat_template(...) takes a template, its path, or a function that writes the text": (
+        "--template takes a template or its file"
+    ),
+    'special="none" takes': "--special none takes",
+}
 
 
 class Exit(IntEnum):
@@ -72,6 +81,8 @@ def report(error: TokenizerError, as_json: bool) -> Exit:
     code = code_of(error)
     if error.source is not None:
         error.source = shown_source(error.source)
+    for call, option in _OPTIONS.items():
+        error.hint = error.hint and error.hint.replace(call, option)
     if as_json:
         said = json_text({"error": _fields(error, code)}, sys.stderr)
     else:

@@ -336,7 +336,10 @@ def _print_file(file: dict[str, Any], what: str, state: str) -> None:
 
 
 def _numbers(text: str) -> list[int]:
-    words = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    words = text.replace(",", " ").split()
     for word in words:
         if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= 11):
             raise InvalidArgument(f"no id: {word[:40]!r}")

@@ -121,6 +121,7 @@ def test_decode(file: str, tmp_path: Path) -> None:
     for arguments, stdin in (
         (words, b""),
         ([",".join(words)], b""),
+        ([json.dumps(ids)], b""),
         (["--file", str(path)], b""),
         ([], " ".join(words).encode()),
     ):
@@ -175,6 +176,8 @@ def test_doctor() -> None:
         (["encode", "--file", "x", "text"], "invalid_argument"),
         (["encode", "--build", "huge", "x"], "invalid_argument"),
         (["decode", "1", "x"], "invalid_argument"),
+        (["decode", "[1,[2]]"], "invalid_argument"),
+        (["decode", "[1,2"], "invalid_argument"),
         (["decode", "--", "-1"], "invalid_token"),
         (["inspect", "no/such/file"], "source_not_found"),
     ],
@@ -185,6 +188,15 @@ def test_errors_are_one_line(arguments: list[str], kind: str) -> None:
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"pywasmtok: {kind}: ")
+
+
+def test_hints_name_options_and_not_calls(tmp_path: Path) -> None:
+    done = run("encode", "<|endoftext|>", "--special", "raise")
+    assert done.stderr.decode().endswith(". --special none takes such names as text" + os.linesep)
+    messages = tmp_path / "messages.json"
+    messages.write_text('[{"role": "user", "content": "Hello"}]')
+    done = run("chat", "render", str(messages))
+    assert done.stderr.decode().endswith(". --template takes a template or its file" + os.linesep)
 
 
 def test_input_that_is_no_text() -> None:
