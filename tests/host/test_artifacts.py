@@ -151,6 +151,16 @@ def test_missing_files_are_refused(directory: Path) -> None:
             call()
 
 
+def test_a_package_in_a_zip_is_told_to_be_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zipped = tmp_path / "app.pyz"
+    zipped.write_bytes(b"PK")
+    monkeypatch.setattr(artifacts, "DIRECTORY", zipped / "pywasmtok" / "core")
+    with pytest.raises(errors.ArtifactError, match="unpacked"):
+        host.builds()
+
+
 @pytest.mark.parametrize("lock", ["", "x", "builds = 3", "[builds.portable]\nsha256 = 3"])
 def test_a_broken_lock_is_refused(directory: Path, lock: str) -> None:
     (directory / artifacts.LOCK_NAME).write_text(lock)

@@ -35,6 +35,7 @@ _CHECKSUM: Final = re.compile(
 _ABI_SECTION: Final = "pywasmtok.abi"
 _BUILD_ID_SECTION: Final = "build_id"
 _REINSTALL: Final = "Reinstall pywasmtok, or rebuild the core: python -m tools.build.core"
+_UNPACK: Final = "The package has to be unpacked: the core is not read out of a zip file"
 
 
 class Artifact:
@@ -143,7 +144,9 @@ def _checksums() -> dict[str, str]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise ArtifactError(
-            f"no core builds: {error.strerror}", source=str(path), hint=_REINSTALL
+            f"no core builds: {error.strerror}",
+            source=str(path),
+            hint=_UNPACK if isinstance(error, NotADirectoryError) else _REINSTALL,
         ) from error
     return dict(_CHECKSUM.findall(text))
 
