@@ -28,7 +28,6 @@ from pywasmtok.bench.running.session import Setup
 IN_TURNS = [name for name, group in GROUPS.items() if not group.own_children]
 # Threads are held against processes there.
 BESIDE_PROCESSES = ("threads-encode", "threads-decode", "scaling")
-IN_CHILDREN = [name for name, group in GROUPS.items() if group.own_children]
 
 
 def test_there_are_the_groups_that_were_asked_for() -> None:

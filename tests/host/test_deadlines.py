@@ -233,7 +233,7 @@ def test_others_see_nothing_of_it() -> None:
 @only_linux
 def test_nothing_of_python_ticks_where_there_are_timers() -> None:
     lateness(bounded(), SPIN, 0.05)
-    assert not ticker.ticker.needs_python
+    assert not ticker.ticker._by_hand
 
 
 @only_linux

@@ -16,13 +16,11 @@ GOOD = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 def test_what_the_standard_says_is_read() -> None:
     found = trace.read(GOOD)
     assert found == trace.Trace("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", 1)
-    assert found.traceparent.encode() == GOOD
 
 
 def test_a_later_version_may_say_more() -> None:
     found = trace.read(GOOD.replace(b"00-", b"01-", 1) + b"-what-the-future-brings")
-    assert found is not None
-    assert found.traceparent.encode() == GOOD
+    assert found == trace.read(GOOD)
 
 
 @pytest.mark.parametrize(

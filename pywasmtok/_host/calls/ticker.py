@@ -66,11 +66,6 @@ class Ticker:
             if not self.asleep:
                 self._start_timers()
 
-    @property
-    def needs_python(self) -> bool:
-        """Whether some engine is ticked by the thread."""
-        return bool(self._by_hand)
-
     def begin(self, seconds: float) -> None:
         """A call that has so much time begins: from now on the epoch moves."""
         self.used = True

@@ -25,10 +25,6 @@ class Trace(NamedTuple):
     """The caller's."""
     flags: int
 
-    @property
-    def traceparent(self) -> str:
-        return f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}"
-
 
 def read(header: bytes | None) -> Trace | None:
     if header is None or len(header) > 256:
