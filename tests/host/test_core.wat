@@ -9,8 +9,8 @@
   (global $stack (mut i32) (i32.const 60000))
   (export "__stack_pointer" (global $stack))
 
-  ;; Byte 16: where the free memory starts. Byte 20: length of the panic text, byte 28: its place.
-  (data (i32.const 28) "\40\00\00\00")
+  ;; Byte 16: where the free memory starts. Byte 20: length of the panic text, byte 56: its place.
+  (data (i32.const 56) "\40\00\00\00")
   (data (i32.const 64) "the test core panicked")
   (data (i32.const 128) "no bytes to load")
   (data (i32.const 160) "a broken file")
@@ -28,7 +28,7 @@
   (data (i32.const 448) "panicked at raw_vec/mod.rs:28:5:\0acapacity overflow")
 
   (func (export "pwt_abi_version") (result i32) (i32.const 1))
-  (func (export "pwt_panic_ptr") (result i32) (i32.load (i32.const 28)))
+  (func (export "pwt_panic_ptr") (result i32) (i32.load (i32.const 56)))
   (func (export "pwt_panic_len") (result i32)
     (if (i32.eq (i32.load (i32.const 20)) (i32.const -1)) (then unreachable))
     (i32.load (i32.const 20)))
@@ -134,7 +134,7 @@
       (then
         (loop $more
           (br_if $more (i32.ne (i32.const -1) (memory.grow (i32.const 1024)))))
-        (i32.store (i32.const 28) (i32.const 448))
+        (i32.store (i32.const 56) (i32.const 448))
         (i32.store (i32.const 20) (i32.const 50))
         unreachable))
     (if (i32.eq (local.get $what) (i32.const 103)) ;; g: takes all memory, then panics
