@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clock import Clock
 from starlette.testclient import TestClient
 
 from pywasmtok._host.linux.file_systems import try_to_lock
@@ -33,14 +34,6 @@ from server.serving import served, until
 DATA = b"some file", b"another"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[FolderStore]:
     made = FolderStore(tmp_path)
@@ -58,7 +51,7 @@ def spoil(folder: Path, data: bytes) -> None:
 
 
 def checks_of(store: FolderStore, clock: Any = None, **storage: Any) -> Checks:
-    return Checks(store, Storage(path=str(store.folder), **storage), clock or Clock())
+    return Checks(store, Storage(path=str(store.folder), **storage), clock or Clock(1e9))
 
 
 def test_a_folder_that_is_called_memory_is_left_alone(
@@ -75,7 +68,7 @@ def test_a_folder_that_is_called_memory_is_left_alone(
 
 
 def test_all_processes_share_one_schedule(store: FolderStore) -> None:
-    clock = Clock()
+    clock = Clock(1e9)
     one, other = checks_of(store, clock), checks_of(store, clock)
     assert one.check_if_due() == Checked([], 0, 2, sum(map(len, DATA)))
     assert (one.check_if_due(), other.check_if_due()) == (None, None)
@@ -89,7 +82,7 @@ def test_all_processes_share_one_schedule(store: FolderStore) -> None:
 
 
 def test_a_clock_that_jumps_makes_a_check_early_and_ends_none(store: FolderStore) -> None:
-    clock = Clock()
+    clock = Clock(1e9)
     checks = checks_of(store, clock)
     for jump in (0.0, -1e8, 1e8, 1e8):
         clock.now += jump

@@ -6,7 +6,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -41,6 +41,7 @@ from pywasmtok.tenants.errors import StorageFull, UnknownTokenizer
 from pywasmtok.tenants.limits import TenantLimits
 from server.calls import words_of
 from server.direct_work import DirectWork
+from server.serving import until
 
 DEMO = bytes(read_source("builtin:demo").data)
 ACME = Caller("acme")
@@ -67,13 +68,6 @@ def service(store: Store) -> Iterator[Service]:
 
 def upload(service: Service, owner: str, data: bytes, alias: str) -> str:
     return service.upload(service.tenant(owner), data, {}, alias)
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_name_means_ones_own_and_then_what_is_public(service: Service) -> None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
+from clock import Clock
+
 from pywasmtok.server.workers.slow_tenants import SlowTenants
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def marks_and_clock() -> tuple[SlowTenants, Clock]:

@@ -1,4 +1,4 @@
-"""A pool over the small tokenizer, and a clock that stands still until it is told."""
+"""A pool over the small tokenizer, and what goes with it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,6 @@ def limits(**changes: Any) -> TenantLimits:
 
 def small(**changes: Any) -> bytes:
     return json.dumps(definition(**changes)).encode()
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def pool(**options: Any) -> TenantPool:

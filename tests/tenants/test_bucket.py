@@ -6,12 +6,11 @@ import os
 import threading
 
 import pytest
+from clock import Clock
 
 from pywasmtok.tenants import TooManyRequests
 from pywasmtok.tenants.bucket import Bucket
 from pywasmtok.tenants.slots import Slots
-
-from .parts import Clock
 
 
 def test_it_fills_with_time() -> None:

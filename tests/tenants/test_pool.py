@@ -10,6 +10,7 @@ import weakref
 from pathlib import Path
 
 import pytest
+from clock import Clock
 
 from pywasmtok import SnapshotStore
 from pywasmtok._host.linux import ON, private_memory
@@ -17,7 +18,7 @@ from pywasmtok._host.snapshots.image import Image
 from pywasmtok.errors import HostError
 from pywasmtok.tenants import Overloaded, Tenant, TenantPool
 
-from .parts import Clock, limits, pool, small
+from .parts import limits, pool, small
 
 TEXT = "Hello world, Hello"
 

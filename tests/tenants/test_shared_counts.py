@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clock import Clock
 
 from pywasmtok.tenants import TooManyRequests
 from pywasmtok.tenants import shared_counts as shared
 from pywasmtok.tenants.bucket import Bucket
 from pywasmtok.tenants.counts import RUNNING, STREAMS
 from pywasmtok.tenants.shared_counts import Board, SharedCounts
-
-from .parts import Clock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no locks of files here")
 
