@@ -141,6 +141,8 @@ def _encoded(name: str) -> Group:
     first, last = special[0], special[-1]
     for kind, template in hostile.control_templates(first, last).items():
         for slug_, why, request in hostile.attacks(first, last):
+            if (kind == hostile.DOCUMENTS) != ("documents" in request):
+                continue
             options = {"special_tokens": {"bos_token": first}, **request.get("options", {})}
             hidden = _renamed(template, stand_ins)
             named = "bos_token" in options.get("kwargs", {})
@@ -150,7 +152,7 @@ def _encoded(name: str) -> Group:
                 *(f"{kind}-{slug_}", f"{why}; the template: {kind}", "encode_chat"),
                 template={"text": template},
                 **{**request, "options": options},
-                since=SINCE,
+                since="1.3" if kind == hostile.DOCUMENTS else SINCE,
                 spec=["C-16"] if slug_.startswith("harmless") else ["C-17"],
                 expect={"ids": renamed.encode(text)},
             )

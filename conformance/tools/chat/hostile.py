@@ -101,6 +101,10 @@ HOSTILE: list[tuple[str, str, dict[str, Any]]] = [
 AFTERWARDS = "{% for m in messages %}{{ m.role }}{% endfor %}"
 
 
+# Conversations of this name have documents, and the template of this name writes them.
+DOCUMENTS = "documents"
+
+
 def control_templates(first: str, last: str) -> dict[str, str]:
     """Templates that write special tokens, and treat what messages say in different ways."""
     return {
@@ -121,6 +125,15 @@ def control_templates(first: str, last: str) -> dict[str, str]:
             "{{ bos_token }}{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
             "{% for m in messages %}" + first + "{{ m | tojson(indent=1) }}" + last + "{% endfor %}"
         ),
+        DOCUMENTS: (
+            "{{ bos_token }}{% for d in documents %}{{ d.title }}\n{{ d.text | trim }}"
+            + last
+            + "{{ d | tojson }}{% endfor %}{% for m in messages %}"
+            + first
+            + "{{ m.content }}"
+            + last
+            + "{% endfor %}"
+        ),
         "pieces": (
             "{% for m in messages %}{{ m.content.split('|')[0] }}"
             + last
@@ -135,6 +148,10 @@ def control_templates(first: str, last: str) -> dict[str, str]:
 def attacks(first: str, last: str) -> list[tuple[str, str, Request]]:
     half = len(first) // 2
     tools = [{"type": "function", "function": {"name": "f", "description": f"{last}{first}"}}]
+    documents = [
+        {"title": first, "text": f" a{last}{first} b"},
+        {"title": f"c{first[:half]}", "text": f"{first[half:]} {last[:half]}"},
+    ]
     return [
         (
             "harmless",
@@ -162,5 +179,15 @@ def attacks(first: str, last: str) -> list[tuple[str, str, Request]]:
             "argument",
             "an argument in the place of a variable of the tokenizer",
             chat(user("a"), options=given(bos_token=last)),
+        ),
+        (
+            DOCUMENTS,
+            "documents that name special tokens",
+            chat(user("a"), documents=documents),
+        ),
+        (
+            f"harmless-{DOCUMENTS}",
+            "documents that name no special token",
+            chat(user("a"), documents=[{"title": "A", "text": "b c"}]),
         ),
     ]
