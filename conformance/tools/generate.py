@@ -13,10 +13,22 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .cases import Group, chat, decode, encode, loading, options, shape, special, stops, streams
+from .cases import (
+    Group,
+    chat,
+    decode,
+    encode,
+    loading,
+    matrix,
+    options,
+    shape,
+    special,
+    stops,
+    streams,
+)
 
 CASES = Path(__file__).resolve().parent.parent / "cases"
-MAKERS = (loading, encode, options, special, shape, decode, streams, stops, chat)
+MAKERS = (loading, encode, options, special, shape, decode, streams, stops, chat, matrix)
 
 
 def groups() -> Iterator[Group]:

@@ -180,6 +180,22 @@ PROBES: tuple[Probe, ...] = (
     Probe("half-marks", "<|im_ start|> <|", "marks that are broken"),
 )
 
+# Asked of the main files only. `PROBES` does not grow any more: batches and round trips count in it.
+RARE: tuple[Probe, ...] = (
+    Probe("rare-spaces", "a\u1680b\u202fc\u205fd", "spaces of few scripts"),
+    Probe(
+        "separators", "a\x1cb\x1d c\x1e\x1fd", "control characters that some take for white space"
+    ),
+    Probe("unseen", "a\u180eb\u2060c \u2764\ufe0e d\U000e0100e", "characters that are not shown"),
+    Probe("noncharacter-high", "a\U0001ffffb", "a code point that never becomes a character"),
+    Probe("old-jamo", "\ua960\u1161 \u1112\u1161\ud7cb", "Korean letters of old texts"),
+    Probe(
+        "rare-case", "\uab70\u13a0 \u1c90\u10d0 \u01f1 \u2de0a", "letters with a rare other case"
+    ),
+    Probe("far-digits", "1\U00011066\U00011067 \U00010d30a", "digits beyond the basic plane"),
+    Probe("nul-end", "a\x00", "the character of number zero at the end"),
+)
+
 # What is asked of a tokenizer that is a variant of another one: one probe of each kind.
 SHORT = frozenset(
     (

@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Iterator
 
-from ..probes import LONG, PROBES
+from ..probes import LONG, PROBES, RARE
 from ..references import Subject, subjects
 from . import Group
 
@@ -45,12 +45,13 @@ def _clauses(subject: Subject) -> list[str]:
 def _probes(subject: Subject) -> Group:
     about = f"Probes of {subject.name}, without added tokens."
     group = Group("encode", subject.name, about, _clauses(subject), subject.origin, subject.name)
-    for probe in subject.probes:
+    for probe in (*subject.probes, *(RARE if subject.is_main else ())):
         ids = subject.reference.encode(probe.text)
         if ids is not None:
             group.add(
                 *(probe.slug, probe.why, "encode"),
                 **subject.load_options,
+                **({"since": "1.3"} if probe in RARE else {}),
                 input={"text": probe.text},
                 options={"add_special": False},
                 expect={"ids": ids},

@@ -60,7 +60,7 @@ def groups() -> Iterator[Group]:
             yield _batches(subject)
 
 
-def _details(reference: HuggingFace, *texts: str, special: bool) -> dict[str, Any] | None:
+def details(reference: HuggingFace, *texts: str, special: bool) -> dict[str, Any] | None:
     """None where the reference says that the texts cannot be cut to the length."""
     try:
         encoding = reference.tokenizer.encode(*texts, add_special_tokens=special)
@@ -78,7 +78,7 @@ def _details(reference: HuggingFace, *texts: str, special: bool) -> dict[str, An
 def _asked(group: Group, slug: str, why: str, reference: HuggingFace, *texts: str) -> None:
     """With what the post-processor adds, and without it."""
     for special in (True, False):
-        expect = _details(reference, *texts, special=special)
+        expect = details(reference, *texts, special=special)
         if expect is None:
             continue
         group.add(

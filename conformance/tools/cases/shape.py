@@ -157,6 +157,23 @@ def _vocabulary(subject: Subject) -> Group:
         token="\ue0ff no such token",
         expect={"id": None},
     )
+    if subject.is_main or not subject.is_hf:
+        group.add(
+            *("wide-id", "an id that is another one in its low sixteen bits", "id_to_token"),
+            **subject.load_options,
+            since="1.3",
+            spec=["V-2"],
+            token_id=(1 << 16) + 1,
+            expect={"token": reference.token((1 << 16) + 1)},
+        )
+        group.add(
+            *("empty-token", "the token of no text", "token_to_id"),
+            **subject.load_options,
+            since="1.3",
+            spec=["V-2"],
+            token="",
+            expect={"id": reference.identity("")},
+        )
     group.add(
         *("round-trip", "the name of an id has an id", "invariant"),
         **subject.load_options,

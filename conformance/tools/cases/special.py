@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,14 +100,9 @@ def _flags() -> Group:
     return group
 
 
-def _policies(name: str) -> Group:
-    reference = HuggingFace.of(name)
-    about = f"Which special tokens are found: the policies, by {name}."
-    origin = {"oracle": reference.oracle}
-    group = Group("special", f"{name}-policies", about, ["P-2"], origin, name)
-    special = [t["content"] for t in reference.document["added_tokens"] if t["special"]]
-    chosen = special[0]
-    nothing = HuggingFace.of(name)
+def by_policy(reference: HuggingFace, chosen: str) -> tuple[HuggingFace, HuggingFace]:
+    """The same file without special tokens in texts, and with one of them."""
+    nothing = HuggingFace(json.dumps(reference.document).encode())
     nothing.tokenizer.encode_special_tokens = True
     # Under a name that no text has a token keeps its id and is never found.
     some = reference.with_added(
@@ -116,6 +112,17 @@ def _policies(name: str) -> Group:
             else token
         )
     )
+    return nothing, some
+
+
+def _policies(name: str) -> Group:
+    reference = HuggingFace.of(name)
+    about = f"Which special tokens are found: the policies, by {name}."
+    origin = {"oracle": reference.oracle}
+    group = Group("special", f"{name}-policies", about, ["P-2"], origin, name)
+    special = [t["content"] for t in reference.document["added_tokens"] if t["special"]]
+    chosen = special[0]
+    nothing, some = by_policy(reference, chosen)
     some_origin = {
         "oracle": f"{reference.oracle}, with the other special tokens under other names",
         "by": "tools/generate",
@@ -346,8 +353,6 @@ def _attacks() -> Group:
 
 def _without_pieces(reference: HuggingFace, names: list[str]) -> HuggingFace:
     """The file without its special tokens, also in the vocabulary, where no text can have them."""
-    import json
-
     document = json.loads(json.dumps(reference.document))
     document["added_tokens"] = []
     document["post_processor"] = None

@@ -13,6 +13,7 @@ from .streams import Bytes
 RULE = {"oracle": "derived: decode everything, then find the stop that ends first"}
 NAME = "bpe-gpt2"
 SCENARIOS = 160
+SINCE = "1.3"
 
 
 class Oracle:
@@ -82,9 +83,10 @@ class Oracle:
             return ""
         if identity in config.get("stop_tokens", ()):
             return "hidden"
-        if identity in config.get("eos_tokens", ()) and not config.get("ignore_eos"):
-            return "hidden"
-        return "visible" if identity in config.get("visible_stop_tokens", ()) else ""
+        if identity in config.get("visible_stop_tokens", ()):
+            return "visible"
+        ends = () if config.get("ignore_eos") else config.get("eos_tokens", ())
+        return "hidden" if identity in ends else ""
 
     def _find(
         self, text: str, ends: list[int], place: int
@@ -210,9 +212,17 @@ def _named(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
     about = "Stops that have gone wrong elsewhere."
     group = Group("stop", "named", about, ["T-1", "T-3"], RULE, NAME)
 
-    def add(slug: str, why: str, clauses: list[str], config: dict[str, Any], pushed: Ids) -> None:
+    def add(
+        slug: str,
+        why: str,
+        clauses: list[str],
+        config: dict[str, Any],
+        pushed: Ids,
+        since: str = "1.0",
+    ) -> None:
         group.add(
             *(slug, why, "stop"),
+            since=since,
             spec=clauses,
             config=config,
             steps=Oracle(config, names, {special}).play(pushed),
@@ -337,6 +347,27 @@ def _named(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
         *("inside-token-visible", "a visible stop inside a token", ["T-4"], shown(middle)),
         [*letters("a"), whole],
     )
+    add(
+        *("min-tokens-eos", "an end of sequence that comes too early, and again", ["T-8", "T-9"]),
+        *({"eos_tokens": [special], "min_tokens": 2}, [special, *letters("ab"), special]),
+        since=SINCE,
+    )
+    add(
+        *("eos-visible", "an end of sequence that is a visible stop token, too", ["T-6", "T-9"]),
+        *({"eos_tokens": [special], "visible_stop_tokens": [special]}, [*letters("a"), special]),
+        since=SINCE,
+    )
+    # The last of many, and the end of a long one, decide.
+    many, long = [f"{n}#" for n in range(40)], "ab" * 40
+    for kind, listed in (("hidden", hidden), ("visible", shown)):
+        add(
+            *(f"many-{kind}", "the last of forty stops", ["T-1"], listed(*many, "c")),
+            *(letters("abcd"), SINCE),
+        )
+        add(
+            *(f"long-{kind}", "a stop of 81 characters", ["T-3"], listed(f"{long}c")),
+            *(letters(f"{long}d{long}c"), SINCE),
+        )
     return group
 
 

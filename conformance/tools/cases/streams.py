@@ -9,6 +9,8 @@ from ..probes import PROBES
 from ..references import GgufLlama3, HuggingFace, Ids, Reference, bytes_of_tokens, subjects
 from . import Case, Group
 
+# Byte-level, and byte fallback.
+LONG_FOR = ("bpe-gpt2", "bpe-metaspace-first")
 SETTLED = ("invalid", "genuine-replacement", "broken-off", "overlong", "surrogate")
 RULE = {"oracle": "derived: what no further id can change goes out at once"}
 
@@ -193,6 +195,19 @@ def _skipped() -> Group:
         steps=steps(halves, ["", "\ufffd<|end|>", "\ufffd"], ""),
     )
     group.add(
+        *("unknown-id-behind", "an error behind an id of the same step changes nothing", "stream"),
+        since="1.3",
+        spec=["S-7", "R-2"],
+        requires=["unknown:error"],
+        prompt=[],
+        options={"unknown": "error"},
+        steps=[
+            {"push": ids("a", 0xC3), "expect": {"text": "a"}},
+            {"push": [*ids(0xA9), 123456], "expect": {"error": {"code": ["invalid_token"]}}},
+            {"push": ids(0xA9), "expect": {"text": "\u00e9"}},
+        ],
+    )
+    group.add(
         *("unknown-id", "an error changes nothing: the next id goes on", "stream"),
         spec=["S-7", "R-2"],
         requires=["unknown:error"],
@@ -270,6 +285,15 @@ def _random(name: str) -> Group:
                 ids=ids,
                 options={"skip_special": True},
             )
+    if name in LONG_FOR:
+        text = " ".join(probe.text for probe in PROBES)
+        group.add(
+            *("long", "three hundred ids, in parts of all sizes", "invariant"),
+            since="1.3",
+            invariant="stream_equals_decode",
+            ids=(subject.reference.encode(text) or [])[:300],
+            options={"skip_special": True},
+        )
     return group
 
 

@@ -198,14 +198,16 @@ impl Adapter {
         let loaded = self.tokenizer(request)?.clone();
         let text = request.text("input")?;
         let pair = request.has("pair").then(|| request.text("pair")).transpose()?;
-        if let Some(guard) = request.guard(|name| loaded.tokenizer.token_to_id(name))? {
-            let asked = (request.add_special()?, guard.special());
-            return self.encode_guarded(&loaded.tokenizer, &text, pair.as_deref(), asked);
-        }
-        let wanted = request.wanted()?;
+        let guard = request.guard(&loaded.tokenizer)?;
+        let (scratch, second) = (&mut self.scratch, pair.as_deref());
         if request.wants_details() {
-            let scratch = &mut self.scratch;
-            let full = loaded.tokenizer.encode_full(scratch, &text, pair.as_deref(), wanted)?;
+            let full = match &guard {
+                Some(guard) => {
+                    let asked = (request.add_special()?, guard.special());
+                    loaded.tokenizer.encode_special_full(scratch, &text, second, asked)?
+                }
+                None => loaded.tokenizer.encode_full(scratch, &text, second, request.wanted()?)?,
+            };
             return Ok(json!({
                 "ids": full.ids,
                 "tokens": full.tokens,
@@ -214,32 +216,41 @@ impl Adapter {
                 "attention_mask": full.attention_mask,
             }));
         }
-        let mut ids = Vec::new();
-        let scratch = &mut self.scratch;
-        match pair {
-            Some(pair) => {
-                loaded.tokenizer.encode_pair_ids(scratch, &text, &pair, wanted, &mut ids)?;
+        if let Some(guard) = guard {
+            let asked = (request.add_special()?, guard.special());
+            return Ok(json!({ "ids": self.guarded(&loaded.tokenizer, &text, second, asked)? }));
+        }
+        let (mut ids, wanted) = (Vec::new(), request.wanted()?);
+        match second {
+            Some(second) => {
+                loaded.tokenizer.encode_pair_ids(scratch, &text, second, wanted, &mut ids)?;
             }
             None => loaded.tokenizer.encode_ids(scratch, &text, wanted, &mut ids)?,
         }
         Ok(json!({ "ids": ids }))
     }
 
-    fn encode_guarded(
+    fn guarded(
         &mut self,
         tokenizer: &Tokenizer,
         text: &str,
         pair: Option<&str>,
         asked: (bool, Special),
-    ) -> Result<Value> {
+    ) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
         tokenizer.encode_special_ids(&mut self.scratch, text, pair, asked, &mut ids)?;
-        Ok(json!({ "ids": ids }))
+        Ok(ids)
     }
 
     fn count(&mut self, request: &Request) -> Result<Value> {
         let loaded = self.tokenizer(request)?.clone();
-        let (text, wanted) = (request.text("input")?, request.wanted()?);
+        let text = request.text("input")?;
+        if let Some(guard) = request.guard(&loaded.tokenizer)? {
+            let asked = (request.add_special()?, guard.special());
+            let ids = self.guarded(&loaded.tokenizer, &text, None, asked)?;
+            return Ok(json!({ "count": ids.len() }));
+        }
+        let wanted = request.wanted()?;
         let scratch = &mut self.scratch;
         let count = loaded.tokenizer.count(scratch, &text, wanted, usize::MAX, false)?;
         Ok(json!({ "count": count }))
@@ -260,14 +271,20 @@ impl Adapter {
             }
         }
         let special = Special::Trust { untrusted: &untrusted, also: &[] };
-        self.encode_guarded(&loaded.tokenizer, &text, None, (request.add_special()?, special))
+        let asked = (request.add_special()?, special);
+        Ok(json!({ "ids": self.guarded(&loaded.tokenizer, &text, None, asked)? }))
     }
 
     fn encode_batch(&mut self, request: &Request) -> Result<Value> {
         let loaded = self.tokenizer(request)?.clone();
-        let wanted = request.wanted()?;
         let inputs = request.list("inputs")?.iter();
         let owned: Vec<String> = inputs.map(request::text_of).collect::<Result<_>>()?;
+        if let Some(guard) = request.guard(&loaded.tokenizer)? {
+            let asked = (request.add_special()?, guard.special());
+            let alone = |text: &String| self.guarded(&loaded.tokenizer, text, None, asked);
+            return Ok(json!({ "ids": owned.iter().map(alone).collect::<Result<Vec<_>>>()? }));
+        }
+        let wanted = request.wanted()?;
         let texts: Vec<&str> = owned.iter().map(String::as_str).collect();
         let (mut ids, mut bounds) = (Vec::new(), Vec::new());
         let scratch = &mut self.scratch;

@@ -4,7 +4,7 @@ use pywasmtok_engine::decode::ByteRuns;
 use pywasmtok_engine::error::{Error, ErrorKind, Result};
 use pywasmtok_engine::formats::base64;
 use pywasmtok_engine::tokenizer::stream::StreamOptions;
-use pywasmtok_engine::tokenizer::{Decoding, Special, UnknownIds, Wanted};
+use pywasmtok_engine::tokenizer::{Decoding, Special, Tokenizer, UnknownIds, Wanted};
 use serde_json::Value;
 
 /// What may become a special token, beyond all and none.
@@ -83,13 +83,14 @@ impl Request {
         Ok(Wanted { add_special: self.add_special()?, parse_special })
     }
 
-    /// The policies that look at the text; `id_of` knows the names.
-    pub fn guard(&self, id_of: impl Fn(&str) -> Option<u32>) -> Result<Option<Guarded>> {
+    /// The policies that look at the text; the tokenizer knows the names.
+    pub fn guard(&self, tokenizer: &Tokenizer) -> Result<Option<Guarded>> {
+        let id_of = |name: &str| tokenizer.token_to_id(name);
         match self.option("special") {
             Some(Value::String(policy)) if policy == "raise" => Ok(Some(Guarded::Refuse)),
             Some(Value::Array(names)) => names
                 .iter()
-                .map(|name| name.as_str().and_then(&id_of).ok_or_else(|| bad(format!("no {name}"))))
+                .map(|name| name.as_str().and_then(id_of).ok_or_else(|| bad(format!("no {name}"))))
                 .collect::<Result<_>>()
                 .map(|ids| Some(Guarded::Allow(ids))),
             _ => Ok(None),
