@@ -10,7 +10,7 @@ from ..references import HuggingFace
 from . import Group
 from .options import DETAILS, details
 from .special import by_policy
-from .stops import Oracle
+from .stops import ByteText, Oracle
 from .streams import Bytes
 
 SINCE = "1.3"
@@ -107,7 +107,7 @@ def _decoding() -> Iterator[Group]:
         ]
         config = {"stop_sequences": ["b"]}
         played = [n for n in pushed if n != UNKNOWN or not refused]
-        stopped = Oracle(config, names, {end}).play(played, skip=skip)
+        stopped = Oracle(config, ByteText(names), {end}).play(played, skip=skip)
         if refused:
             stopped.insert(2, steps[2])
         data = b"".join(shown)

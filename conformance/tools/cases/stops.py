@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from itertools import product, takewhile
+from typing import Any, Protocol
 
-from ..references import GgufLlama3, Ids
+from ..other_files import byte_alphabet
+from ..references import GgufLlama3, Ids, Reference, subject
 from . import Case, Group
 from .streams import Bytes
 
@@ -14,22 +16,64 @@ RULE = {"oracle": "derived: decode everything, then find the stop that ends firs
 NAME = "bpe-gpt2"
 SCENARIOS = 160
 SINCE = "1.3"
+# Byte fallback, Metaspace, WordPiece, SentencePiece, and added tokens with flags.
+OTHERS = ("bpe-gemma", "unigram-metaspace", "wordpiece-uncased", "spm-bpe-bytes", "added-flags")
+
+
+class Said(Protocol):
+    """What ids say: for certain, whatever follows, and if nothing follows."""
+
+    def settled(self, ids: Ids) -> str: ...
+
+    def whole(self, ids: Ids) -> str: ...
+
+
+class ByteText:
+    """Each token has bytes of its own."""
+
+    def __init__(self, names: dict[int, bytes]) -> None:
+        self.names = names
+
+    def settled(self, ids: Ids) -> str:
+        return _settled(b"".join(self.names[n] for n in ids))
+
+    def whole(self, ids: Ids) -> str:
+        return b"".join(self.names[n] for n in ids).decode(errors="replace")
+
+
+class Continued:
+    """By the reference: certain is what the ids and all their continuations have in common."""
+
+    def __init__(self, reference: Reference, tails: list[Ids]) -> None:
+        self.reference = reference
+        self.tails = tails
+
+    def settled(self, ids: Ids) -> str:
+        texts = [self.whole(ids), *(self.whole([*ids, *tail]) for tail in self.tails)]
+        first, last = min(texts), max(texts)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+        return "".join(char for char, _ in same)
+
+    def whole(self, ids: Ids) -> str:
+        return self.reference.decode(ids, skip_special=False) or ""
 
 
 class Oracle:
-    """One token a step, each with bytes of its own. Slow and obvious."""
+    """One token a step. Slow and obvious."""
 
-    def __init__(self, config: dict[str, Any], names: dict[int, bytes], special: set[int]) -> None:
+    def __init__(self, config: dict[str, Any], said: Said, special: set[int]) -> None:
         self.config = config
-        self.names = names
+        self.said = said
         self.special = special
         self.hidden = list(config.get("stop_sequences", ()))
         self.visible = list(config.get("visible_stop_sequences", ()))
 
-    def play(self, ids: Ids, *, skip: bool = True) -> list[Case]:
+    def play(self, ids: Ids, *, skip: bool = True, prompt: Ids | None = None) -> list[Case]:
         """The steps with what they answer, and a flush at the end."""
         done: list[Case] = []
-        data, released, stopped, ends = b"", "", False, [0]
+        kept, released, stopped, ends = list(prompt or ()), "", False, [0]
+        # What is certain of the prompt is no part of the text.
+        before = len(self.said.settled(kept))
         for place, identity in enumerate(ids):
             if stopped:
                 done.append(_step(identity, "stopped", "", None))
@@ -37,30 +81,28 @@ class Oracle:
             token_stop = self._token_stop(identity, place)
             if token_stop:
                 visible = token_stop == "visible"
-                settled = data.decode(errors="replace")
-                found = self._find(settled, [*ends, len(settled)], place)
+                settled = self.said.whole(kept)[before:]
+                found = self._find(settled, [*ends, len(settled)])
                 if found is not None:
                     text, match = self._cut(settled, found)
                 else:
-                    text = settled + (self.names[identity].decode() if visible else "")
-                    end = len(settled.encode())
+                    text = self.said.whole([*kept, identity])[before:] if visible else settled
                     match = {
                         "kind": "token",
                         "id": identity,
                         "visible": visible,
                         "token_index": place,
-                        "start": end,
+                        "start": len(settled.encode()),
                         "end": len(text.encode()),
                     }
             else:
-                shown = not (skip and identity in self.special)
-                data += self.names[identity] if shown else b""
-                settled = _settled(data)
+                if not (skip and identity in self.special):
+                    kept.append(identity)
+                settled = self.said.settled(kept)[before:]
                 ends.append(len(settled))
-                found = self._find(settled, ends, place)
+                found = self._find(settled, ends)
                 if found is None:
-                    keep = self._held(settled, place)
-                    text = settled[: len(settled) - keep]
+                    text = settled[: len(settled) - self._held(settled)]
                     new = text[len(released) :]
                     released = text
                     done.append(_step(identity, "text" if new else "held", new, None))
@@ -70,11 +112,17 @@ class Oracle:
             stopped = True
             done.append(_step(identity, "stopped_with_text" if new else "stopped", new, match))
         if not stopped:
-            text = data.decode(errors="replace")
-            found = self._find(text, [*ends, len(text)], len(ids))
-            if found is None:
-                new = text[len(released) :]
-                done.append({"flush": True, "expect": {"text": new}})
+            text = self.said.whole(kept)[before:]
+            found = self._find(text, [*(ends[:-1] or ends), len(text)])
+            expect: Case = {}
+            if found is not None:
+                text, expect["match"] = self._cut(text, found)
+                expect["match"]["token_index"] = min(found[-1], len(ids) - 1)
+            new = text[len(released) :]
+            kinds = ("held", "text") if found is None else ("stopped", "stopped_with_text")
+            done.append(
+                {"flush": True, "expect": {"kind": kinds[bool(new)], "text": new, **expect}}
+            )
         return done
 
     def _token_stop(self, identity: int, place: int) -> str:
@@ -88,9 +136,7 @@ class Oracle:
         ends = () if config.get("ignore_eos") else config.get("eos_tokens", ())
         return "hidden" if identity in ends else ""
 
-    def _find(
-        self, text: str, ends: list[int], place: int
-    ) -> tuple[int, int, str, bool, int] | None:
+    def _find(self, text: str, ends: list[int]) -> tuple[int, int, str, bool, int] | None:
         """(start, end, stop, visible, token): the earliest end, then the longest, then hidden."""
         best: tuple[int, int, int, str, bool, int] | None = None
         for visible, stops in ((False, self.hidden), (True, self.visible)):
@@ -121,7 +167,7 @@ class Oracle:
         }
         return text[: end if visible else start], match
 
-    def _held(self, text: str, place: int) -> int:
+    def _held(self, text: str) -> int:
         stops = [*self.hidden, *self.visible]
         longest = max(map(len, stops), default=1)
         return next(
@@ -187,7 +233,85 @@ def groups() -> Iterator[Group]:
     yield _named(ids, names, end)
     yield _prompted(ids)
     yield _random(ids, names, end)
+    for other in OTHERS:
+        yield _others(other)
+    yield _flushed(ids)
+    yield _eager()
     yield _cleaned()
+
+
+def _continued(name: str) -> Continued:
+    """Tails: every token, and what may complete a character whose first bytes are there."""
+    reference = subject(name).reference
+    letters = {byte: letter for letter, byte in byte_alphabet().items()}
+    completing = [
+        identity
+        for byte in (0x80, 0x8C, 0xA0, 0xBF)
+        for token in (f"<0x{byte:02X}>", letters[byte])
+        if (identity := reference.identity(token)) is not None
+    ]
+    tails = [list(tail) for length in (2, 3) for tail in product(completing, repeat=length)]
+    return Continued(reference, [*([n] for n in range(reference.size() or 0)), *tails])
+
+
+def _run(name: str, text: str) -> Ids:
+    """The byte tokens of a text."""
+    reference = subject(name).reference
+    return [reference.identity(f"<0x{byte:02X}>") or 0 for byte in text.encode()]
+
+
+def _flushed(ids: Bytes) -> Group:
+    """What waits for the next token is settled by the end, and may complete a stop."""
+    about = "Stops that the end of the ids completes."
+    group = Group("stop", "flushed", about, ["T-10", "T-11"], RULE)
+    run, spaces = "bpe-metaspace-first", "gguf-llama3"
+    said: dict[str, Said] = {name: _continued(name) for name in (run, spaces)}
+    said[NAME] = ByteText({n: data for data, n in ids.ids.items()})
+    letter = subject(run).reference.identity("x") or 0
+    cleaned = Bytes(spaces, GgufLlama3())
+    for slug, name, prompt, pushed, stop in (
+        ("run", run, [], [letter, *_run(run, "\u4f60")], "\u4f60"),
+        ("run-behind", run, [], _run(run, "\u00e9\u4f60"), "\u4f60"),
+        ("run-prompt", run, [letter, *_run(run, "\u4f60")[:2]], [], "\ufffd"),
+        ("character", NAME, [], ids("a", 0xC3), "\ufffd"),
+        ("space", spaces, [], cleaned(*"a "), " "),
+        ("quote", spaces, [], cleaned(*"a '"), "'"),
+    ):
+        for kind, early in (("hidden", 0), ("visible", 0), ("early", len(pushed) or 1)):
+            key = "visible_stop_sequences" if kind == "visible" else "stop_sequences"
+            config = {key: [stop], "min_tokens": early}
+            steps = Oracle(config, said[name], set()).play(pushed, prompt=prompt)
+            if "match" in steps[-1]["expect"]:
+                steps.append({"flush": True, "expect": {"kind": "stopped", "text": ""}})
+            group.add(
+                *(f"{slug}-{kind}", f"{kind}, after {len(pushed)} ids: {stop!a}", "stop"),
+                since=SINCE,
+                tokenizer=name,
+                prompt=prompt,
+                config=config,
+                steps=steps,
+            )
+    return group
+
+
+def _eager() -> Group:
+    """A run of byte tokens goes out character by character, and a stop ends within it."""
+    name = "bpe-metaspace-first"
+    about = "Stops in runs of byte tokens that are not waited for."
+    group = Group("stop", "eager", about, ["T-2"], RULE, name, requires=["byte_runs:eager"])
+    pushed = _run(name, "\u00e9\u4f60\u00e9")
+    said = ByteText(
+        {n: bytes([byte]) for n, byte in zip(pushed, "\u00e9\u4f60\u00e9".encode(), strict=True)}
+    )
+    config = {"stop_sequences": ["\u4f60"]}
+    group.add(
+        *("inside-run", "a stop that ends before its run does", "stop"),
+        since=SINCE,
+        options={"byte_runs": "eager"},
+        config=config,
+        steps=Oracle(config, said, set()).play(pushed),
+    )
+    return group
 
 
 def _cleaned() -> Group:
@@ -210,6 +334,7 @@ def _cleaned() -> Group:
 
 def _named(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
     about = "Stops that have gone wrong elsewhere."
+    said = ByteText(names)
     group = Group("stop", "named", about, ["T-1", "T-3"], RULE, NAME)
 
     def add(
@@ -225,7 +350,7 @@ def _named(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
             since=since,
             spec=clauses,
             config=config,
-            steps=Oracle(config, names, {special}).play(pushed),
+            steps=Oracle(config, said, {special}).play(pushed),
         )
 
     hidden = lambda *stops: {"stop_sequences": list(stops)}  # noqa: E731
@@ -414,13 +539,49 @@ def _random(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
     """Few letters, many stops: everything overlaps."""
     about = "Random ids, random stops: the answers do not depend on how tokens cut the text."
     group = Group("stop", "random", about, ["T-1", "T-2", "T-11"], RULE, NAME)
-    dice = random.Random("stops")
     letters = ids("a", "b", ".", 0xC3, 0xA9, 0xE4, 0xBD, 0xA0)
     short = [n for n, data in names.items() if 1 < len(data) < 4 and set(data) <= set(b"theans. ")]
-    for number in range(SCENARIOS):
-        pool = letters if number % 2 else [*letters[:3], *short]
-        pushed = [dice.choice([*pool, special]) for _ in range(dice.randrange(1, 14))]
-        text = b"".join(names[n] for n in pushed).decode(errors="replace")
+    pools = ([*letters[:3], *short, special], [*letters, special])
+    kinds = ("stop_tokens", "visible_stop_tokens", "eos_tokens", "")
+    dice = random.Random("stops")
+    _scenarios(group, dice, SCENARIOS, pools, ByteText(names), {special}, kinds)
+    return group
+
+
+def _others(name: str) -> Group:
+    """The same of files whose tokens say different things in different places."""
+    one = subject(name)
+    about = f"Random ids, random stops, by {name}."
+    origin = {"oracle": f"{one.reference.oracle}: decode everything, then find the stop"}
+    group = Group("stop", f"{name}-random", about, ["T-1", "T-2", "T-11"], origin, name)
+    reference = one.reference
+    if one.is_hf:
+        special = {t["id"] for t in one.hf.document["added_tokens"] if t["special"]}
+        kinds: tuple[str, ...] = ("stop_tokens", "visible_stop_tokens", "eos_tokens", "")
+    else:
+        special, kinds = {1, 2}, ("stop_tokens", "eos_tokens", "")
+    dice = random.Random(f"stops {name}")
+    texts = ("the cat", "a b.", "\u00e9 \u4f60", "ab")
+    pool = [n for text in texts for n in reference.encode(text) or ()]
+    pools = ([*pool, max(special)],)
+    _scenarios(group, dice, 16, pools, _continued(name), special, kinds, since=SINCE)
+    return group
+
+
+def _scenarios(
+    group: Group,
+    dice: random.Random,
+    count: int,
+    pools: tuple[Ids, ...],
+    said: Said,
+    special: set[int],
+    kinds: tuple[str, ...],
+    **since: str,
+) -> None:
+    for number in range(count):
+        pool = pools[number % len(pools)]
+        pushed = [dice.choice(pool) for _ in range(dice.randrange(1, 14))]
+        text = said.whole(pushed)
 
         def stop(text: str = text) -> str:
             at = dice.randrange(max(1, len(text)))
@@ -432,16 +593,20 @@ def _random(ids: Bytes, names: dict[int, bytes], special: int) -> Group:
             "visible_stop_sequences": sorted({stop() for _ in range(dice.randrange(3))}),
             "min_tokens": dice.choice((0, 0, 0, 2)),
         }
-        kind = dice.choice(("stop_tokens", "visible_stop_tokens", "eos_tokens", ""))
+        kind = dice.choice(kinds)
         if kind:
-            config[kind] = [special]
+            config[kind] = [max(special)]
         # A sequence that names a special token would have to stop at its id.
-        name = names[special].decode()
-        if any(name in s for s in config["stop_sequences"] + config["visible_stop_sequences"]):
+        names = {said.whole([n]) for n in special} - {""}
+        if any(
+            name in s
+            for name in names
+            for s in config["stop_sequences"] + config["visible_stop_sequences"]
+        ):
             continue
         group.add(
             *(f"n{number}", "overlapping stops in overlapping tokens", "stop"),
+            **since,
             config=config,
-            steps=Oracle(config, names, {special}).play(pushed),
+            steps=Oracle(config, said, special).play(pushed),
         )
-    return group
