@@ -6,11 +6,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..references import HuggingFace, subject, subjects
+from ..references import HuggingFace, Reference, subject, subjects
 from . import Group
 
 # Byte-level files, in which no text becomes the id of an added token by the model itself.
+SINCE = "1.3"
 POLICY_FILES = ("bpe-cl100k", "bpe-qwen2", "bpe-roberta", "added-flags")
+# The same, added tokens with flags, Metaspace, byte fallback, WordPiece and SentencePiece.
+SEGMENT_FILES = (
+    *(*POLICY_FILES, "bpe-metaspace-first", "bpe-gemma", "unigram-metaspace", "wordpiece-uncased"),
+    "spm-bpe-bytes",
+)
 FLAG_TEXTS = (
     ("left", "a  <left>  b", "white space in front belongs to the token"),
     ("right", "a  <right>  b", "white space behind belongs to the token"),
@@ -49,7 +55,7 @@ def groups() -> Iterator[Group]:
     yield _flags()
     for name in POLICY_FILES:
         yield _policies(name)
-    for name in POLICY_FILES[:3]:
+    for name in SEGMENT_FILES:
         yield _segments(name)
     yield _attacks()
 
@@ -173,13 +179,19 @@ def _segments(name: str) -> Group:
     written, and finds nothing where a stranger wrote the old name. What is around them is the
     same, so ids are the same.
     """
-    reference = HuggingFace.of(name)
-    special = [t["content"] for t in reference.document["added_tokens"] if t["special"]]
-    stand_in = {content: chr(0xF0000 + n) for n, content in enumerate(special)}
-    renamed = reference.with_added(
-        lambda token: {**token, "content": stand_in.get(token["content"], token["content"])}
-    )
-    origin = {"oracle": f"{reference.oracle}, with trusted tokens under other names"}
+    one = subject(name)
+    since: dict[str, str] = {} if name in POLICY_FILES[:3] else {"since": SINCE}
+    if one.is_hf:
+        unknown = one.hf.document["model"].get("unk_token")
+        added = one.hf.document["added_tokens"]
+        special = [t["content"] for t in added if t["special"] and t["content"] != unknown]
+        stand_in = {content: chr(0xF0000 + n) for n, content in enumerate(special)}
+        renamed: Reference = _renamed(one.hf, stand_in)
+        origin = {"oracle": f"{one.reference.oracle}, with trusted tokens under other names"}
+    else:
+        # The reference finds no control piece in any text.
+        special, stand_in = ["<s>", "</s>"], {}
+        renamed, origin = one.reference, one.origin
     about = f"Segments with a trust mark, by {name}."
     group = Group("segments", name, about, ["P-5"], origin, name)
     first, last = special[0], special[-1]
@@ -278,14 +290,29 @@ def _segments(name: str) -> Group:
     for slug, why, parts, clauses in cases:
         group.add(
             *(slug, f"segments: {why}", "segments"),
-            since="1.2" if slug.startswith("border-") else "1.0",
+            **({"since": "1.2" if slug.startswith("border-") else "1.0"} | since),
             spec=clauses,
             segments=[{"text": text, "trusted": trusted} for text, trusted in parts],
             options={"add_special": False},
             expect={"ids": renamed.encode(_with_stand_ins(parts, stand_in))},
         )
+    for slug, parts in (
+        ("added", [("a", True), (f"b{first}", False)]),
+        ("added-none", []),
+    ):
+        ids = renamed.encode(_with_stand_ins(parts, stand_in), add_special=True)
+        if ids is not None:
+            group.add(
+                *(slug, "segments with what the file adds", "segments"),
+                since=SINCE,
+                spec=["E-6", "P-5"],
+                segments=[{"text": text, "trusted": trusted} for text, trusted in parts],
+                options={"add_special": True},
+                expect={"ids": ids},
+            )
     group.add(
         *("joined", "harmless segments give the ids of the joined text", "invariant"),
+        **since,
         spec=["P-6"],
         invariant="segments_equal_joined",
         segments=[
@@ -294,6 +321,19 @@ def _segments(name: str) -> Group:
         options={"add_special": False},
     )
     return group
+
+
+def _renamed(reference: HuggingFace, names: dict[str, str]) -> HuggingFace:
+    """The file with other names for tokens, also in the vocabulary."""
+    document = json.loads(json.dumps(reference.document))
+    for token in document["added_tokens"]:
+        token["content"] = names.get(token["content"], token["content"])
+    model = document["model"]
+    if isinstance(model["vocab"], dict):
+        model["vocab"] = {names.get(key, key): value for key, value in model["vocab"].items()}
+    else:
+        model["vocab"] = [[names.get(piece, piece), score] for piece, score in model["vocab"]]
+    return HuggingFace(json.dumps(document).encode())
 
 
 def _with_stand_ins(parts: Parts, stand_in: dict[str, str]) -> str:
@@ -353,14 +393,8 @@ def _attacks() -> Group:
 
 def _without_pieces(reference: HuggingFace, names: list[str]) -> HuggingFace:
     """The file without its special tokens, also in the vocabulary, where no text can have them."""
-    document = json.loads(json.dumps(reference.document))
-    document["added_tokens"] = []
-    document["post_processor"] = None
-    model = document["model"]
-    unknown = model.get("unk_token")
+    unknown = reference.document["model"].get("unk_token")
     gone = {name: f"\U000f0000{n}" for n, name in enumerate(names) if name != unknown}
-    if isinstance(model["vocab"], dict):
-        model["vocab"] = {gone.get(key, key): value for key, value in model["vocab"].items()}
-    else:
-        model["vocab"] = [[gone.get(piece, piece), score] for piece, score in model["vocab"]]
+    renamed = _renamed(reference, gone)
+    document = {**renamed.document, "added_tokens": [], "post_processor": None}
     return HuggingFace(json.dumps(document).encode())
