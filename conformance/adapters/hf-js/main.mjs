@@ -33,6 +33,19 @@ const textOf = (input) => {
   }
 };
 
+const OPTIONS = {
+  load: ["fallback", "pattern", "special_tokens"],
+  encode: ["add_special", "special"],
+  encode_batch: ["add_special", "special"],
+  decode: ["skip_special", "unknown", "byte_runs"],
+  decode_batch: ["skip_special", "unknown", "byte_runs"],
+};
+
+const onlyKnown = (op, options = {}) => {
+  for (const key of Object.keys(options))
+    if (!(OPTIONS[op] ?? []).includes(key)) throw new Refusal("bad_request", `there is no option ${key}`);
+};
+
 const withSpecial = (options = {}) => ({ add_special_tokens: options.add_special ?? true });
 
 // Where it has no token for a part of a text it gives `undefined`, which JSON can not say.
@@ -103,6 +116,7 @@ const answered = (op, fields) => {
   try {
     if (op === "hello") return { ok: true, ...hello() };
     if (!Object.hasOwn(operations, op)) throw new Refusal("bad_request", `no operation ${op}`);
+    onlyKnown(op, fields.options);
     return { ok: true, ...operations[op](fields) };
   } catch (error) {
     const code = error instanceof Refusal ? error.code : "internal";

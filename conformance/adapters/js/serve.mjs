@@ -20,6 +20,20 @@ const CODES = {
   trap: "internal",
 };
 
+const ENCODING = ["add_special", "special"];
+const DECODING = ["skip_special", "unknown", "byte_runs"];
+const RENDERING = ["add_generation_prompt", "continue_final_message", "special_tokens", "kwargs", "now"];
+// The options of operations, and the keys of a stop's configuration; any other is refused.
+const OPTIONS = {
+  load: ["fallback", "pattern", "special_tokens"],
+  encode: ENCODING, encode_batch: ENCODING, count: ENCODING, segments: ENCODING,
+  decode: DECODING, decode_bytes: DECODING, decode_batch: DECODING, stream_open: DECODING, stop_open: DECODING,
+  render: RENDERING, encode_chat: RENDERING,
+};
+const CONFIG = [
+  "stop_tokens", "visible_stop_tokens", "eos_tokens", "stop_sequences", "visible_stop_sequences", "min_tokens", "ignore_eos",
+];
+
 class BadRequest extends Error {}
 
 export class Server {
@@ -54,6 +68,8 @@ export class Server {
     try {
       if (!Object.hasOwn(OPERATIONS, op) && op !== "hello") throw new BadRequest(`no operation ${op}`);
       if (op === "hello") return { ok: true, ...(await this.#hello()) };
+      onlyKnown(fields.options, OPTIONS[op] ?? []);
+      onlyKnown(fields.config, CONFIG);
       return { ok: true, ...(await OPERATIONS[op].call(this, fields)) };
     } catch (error) {
       return { ok: false, error: codeOf(error) };
@@ -192,6 +208,10 @@ const OPERATIONS = {
     return { ids: Array.from(this.object(handle).encodeSegments(segments, { addSpecial: false })) };
   },
 };
+
+function onlyKnown(said = {}, known) {
+  for (const key of Object.keys(said)) if (!known.includes(key)) throw new BadRequest(`there is no ${key} here`);
+}
 
 function rendering({ template, messages, tools, documents, options = {}, want = [] }) {
   const { add_generation_prompt, special_tokens: special, kwargs, continue_final_message, now } = options;

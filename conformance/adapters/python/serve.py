@@ -22,6 +22,23 @@ OPERATIONS = (
     *("stream_open", "stream_push", "stream_flush", "stream_close"),
     *("stop_open", "stop_push", "stop_flush", "stop_close", "render", "encode_chat"),
 )
+# The options of operations, and the keys of a stop's configuration; any other is refused.
+OPTIONS = {
+    "load": ("fallback", "pattern", "special_tokens"),
+    **dict.fromkeys(("encode", "encode_batch", "count", "segments"), ("add_special", "special")),
+    **dict.fromkeys(
+        ("decode", "decode_bytes", "decode_batch", "stream_open", "stop_open"),
+        ("skip_special", "unknown", "byte_runs"),
+    ),
+    **dict.fromkeys(
+        ("render", "encode_chat"),
+        ("add_generation_prompt", "continue_final_message", "special_tokens", "kwargs", "now"),
+    ),
+}
+CONFIG = (
+    *("stop_tokens", "visible_stop_tokens", "eos_tokens", "min_tokens", "ignore_eos"),
+    *("stop_sequences", "visible_stop_sequences"),
+)
 # Operations whose answer is a new number, and those that speak of one.
 TABLES = {"load": "handle", "stream_open": "stream", "stop_open": "stop"}
 ENDS = {"unload": "handle", "stream_close": "stream", "stop_close": "stop"}
@@ -91,6 +108,9 @@ class _Server:
         method: Callable[..., Any] | None = getattr(self._adapter, str(op), None)
         if op not in OPERATIONS or method is None:
             raise Refusal("bad_request", f"no operation {op}")
+        for key, known in (("options", OPTIONS.get(op, ())), ("config", CONFIG)):
+            for unknown in set(fields.get(key, ())).difference(known):
+                raise Refusal("bad_request", f"no {unknown!r} in the {key} of {op}")
         if op in ENDS:
             return self._end(op, fields, method)
         for kind in ("handle", "stream", "stop"):

@@ -3,6 +3,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -88,7 +89,10 @@ var errBadRequest = errors.New("bad request")
 
 func (s *server) answer(line []byte) object {
 	var r request
-	if err := json.Unmarshal(line, &r); err != nil {
+	// An option that is not known is refused.
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&r); err != nil {
 		return object{"seq": r.Seq, "ok": false, "error": object{"code": "bad_request", "message": err.Error()}}
 	}
 	answer, err := s.done(&r)

@@ -23,6 +23,7 @@ type options struct {
 	SkipSpecial   *bool             `json:"skip_special"`
 	Unknown       pywasmtok.Unknown `json:"unknown"`
 	ByteRuns      string            `json:"byte_runs"`
+	Fallback      string            `json:"fallback"`
 	Pattern       *string           `json:"pattern"`
 	SpecialTokens map[string]uint32 `json:"special_tokens"`
 }
@@ -30,6 +31,8 @@ type options struct {
 type request struct {
 	Seq      json.RawMessage      `json:"seq"`
 	Op       string               `json:"op"`
+	Protocol []int                `json:"protocol"`
+	Suite    string               `json:"suite"`
 	Path     string               `json:"path"`
 	Handle   int                  `json:"handle"`
 	Stream   int                  `json:"stream"`

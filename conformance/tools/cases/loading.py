@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..broken_files import BROKEN
 from ..references import HuggingFace, subjects
-from . import Group
+from . import Case, Group
 
 INVALID_UTF8 = (
     ("lone-continuation", b"a\x80b"),
@@ -16,6 +16,7 @@ INVALID_UTF8 = (
     ("surrogate", b"\xed\xa0\x80"),
     ("too-large", b"\xf5\x80\x80\x80"),
 )
+SINCE = "1.3"
 
 
 def groups() -> Iterator[Group]:
@@ -79,11 +80,56 @@ def _texts() -> Group:
 def _requests() -> Group:
     about = "Requests that make no sense."
     group = Group("errors", "requests", about, ["R-4"], {"oracle": "invariant"}, "bpe-gpt2")
+    text: Case = {"input": {"text": "the cat"}}
+    plain: Case = {"options": {"add_special": False}}
     group.add(
         *("unknown-handle", "a handle that nobody gave", "invariant"),
         invariant="unknown_handle",
-        input={"text": "the cat"},
-        options={"add_special": False},
+        **text,
+        **plain,
+    )
+    invariants: tuple[tuple[str, str, Case], ...] = (
+        ("unknown_operation", "an operation that there is not", text | plain),
+        ("unloaded_handle", "a handle that is not loaded any more", text | plain),
+        ("closed_stream", "a stream that was closed", {"ids": [64], "options": {}}),
+        ("closed_stop", "a stop that was closed", {"ids": [64], "options": {}}),
+    )
+    for name, why, fields in invariants:
+        group.add(name, why, "invariant", since=SINCE, invariant=name, **fields)
+    refused: Case = {
+        "since": SINCE,
+        "origin": {"oracle": "derived: what is not known is refused", "by": "tools/generate"},
+        "expect": {"error": {"code": ["bad_request"]}},
+    }
+    encoding: Case = {"options": {"add_specials": False}}
+    decoding: Case = {"options": {"skip_specials": False}}
+    rendering: Case = {
+        "template": {"text": "{{ messages[0].content }}"},
+        "messages": [{"role": "user", "content": "a"}],
+        "options": {"add_generation_prompts": True},
+    }
+    flush: Case = {"steps": [{"flush": True}]}
+    asked: tuple[tuple[str, Case], ...] = (
+        ("load", {"load_options": {"fallback": "forbid", "patterns": "a"}}),
+        ("encode", text | encoding),
+        ("encode_batch", {"inputs": [text["input"]]} | encoding),
+        ("count", text | encoding),
+        ("segments", {"segments": [{"text": "the cat", "trusted": True}]} | encoding),
+        ("decode", {"ids": [64]} | decoding),
+        ("decode_bytes", {"ids": [64]} | decoding),
+        ("decode_batch", {"lists": [[64]]} | decoding),
+        ("stream", flush | decoding),
+        ("stop", {"config": {}} | flush | decoding),
+        ("render", rendering),
+        ("encode_chat", rendering),
+    )
+    for op, fields in asked:
+        group.add(f"option-{op}", "an option that there is not", op, **refused, **fields)
+    group.add(
+        *("config-stop", "a key of a stop's configuration that there is not", "stop"),
+        **refused,
+        config={"stop_strings": ["a"]},
+        **flush,
     )
     return group
 

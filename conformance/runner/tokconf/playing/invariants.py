@@ -117,10 +117,46 @@ def no_memory(session: Session, handle: int, request: Message) -> Problem:
 def unknown_handle(session: Session, handle: int, request: Message) -> Problem:
     """An unknown handle is a bad request, and the next request is answered."""
     fields = {"input": request["input"], "options": request["options"]}
-    answer = session.ask("encode", handle=987_654_321, **fields)
-    if answer["ok"] or answer["error"]["code"] != "bad_request":
-        return "an unknown handle", "bad_request", answer
+    problem = _refused(session, "an unknown handle", "encode", handle=987_654_321, **fields)
     session.need("encode", handle=handle, **fields)
+    return problem
+
+
+def unknown_operation(session: Session, handle: int, request: Message) -> Problem:
+    fields = {"input": request["input"], "options": request["options"]}
+    problem = _refused(session, "an unknown operation", "encode_twice", handle=handle, **fields)
+    session.need("encode", handle=handle, **fields)
+    return problem
+
+
+def unloaded_handle(session: Session, handle: int, request: Message) -> Problem:
+    """The handle of a tokenizer that was unloaded; the next case loads it again."""
+    for key, loaded in list(session.handles.items()):
+        if loaded.get("handle") == handle:
+            session.unload(session.handles.pop(key))
+    fields = {"input": request["input"], "options": request["options"]}
+    again = _refused(session, "a second unload", "unload", handle=handle)
+    return again or _refused(session, "an unloaded handle", "encode", handle=handle, **fields)
+
+
+def closed_stream(session: Session, handle: int, request: Message) -> Problem:
+    opened = session.need("stream_open", handle=handle, prompt=[], options=request["options"])
+    stream = {"stream": opened["stream"]}
+    session.need("stream_close", **stream)
+    return _refused(session, "a closed stream", "stream_push", **stream, ids=request["ids"])
+
+
+def closed_stop(session: Session, handle: int, request: Message) -> Problem:
+    fields = {"prompt": [], "config": {}, "options": request["options"]}
+    stop = {"stop": session.need("stop_open", handle=handle, **fields)["stop"]}
+    session.need("stop_close", **stop)
+    return _refused(session, "a closed stop", "stop_push", **stop, id=request["ids"][0])
+
+
+def _refused(session: Session, what: str, op: str, **fields: Any) -> Problem:
+    answer = session.ask(op, **fields)
+    if answer["ok"] or answer["error"]["code"] != "bad_request":
+        return what, "bad_request", answer
     return None
 
 
@@ -134,6 +170,10 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "segments_equal_joined": ("encode", "segments"),
     "no_memory": ("encode",),
     "unknown_handle": ("encode",),
+    "unknown_operation": ("encode",),
+    "unloaded_handle": ("encode", "unload"),
+    "closed_stream": ("stream_open", "stream_push", "stream_close"),
+    "closed_stop": ("stop_open", "stop_push", "stop_close"),
 }
 
 

@@ -111,7 +111,9 @@ impl Adapter {
     }
 
     fn perform(&mut self, request: &Request) -> Result<Value> {
-        match request.string("op")? {
+        let op = request.string("op")?;
+        request.check(op)?;
+        match op {
             "hello" => Ok(hello()),
             "load" => self.load(request),
             "unload" => forget(&mut self.tokenizers, request, "handle"),

@@ -7,6 +7,16 @@ use pywasmtok_engine::tokenizer::stream::StreamOptions;
 use pywasmtok_engine::tokenizer::{Decoding, Special, Tokenizer, UnknownIds, Wanted};
 use serde_json::Value;
 
+const CONFIG: [&str; 7] = [
+    "stop_tokens",
+    "visible_stop_tokens",
+    "eos_tokens",
+    "stop_sequences",
+    "visible_stop_sequences",
+    "min_tokens",
+    "ignore_eos",
+];
+
 /// What may become a special token, beyond all and none.
 pub enum Guarded {
     Refuse,
@@ -29,6 +39,25 @@ pub struct Request {
 impl Request {
     pub fn new(said: Value) -> Self {
         Self { said }
+    }
+
+    /// An option or a key of a stop's configuration that the operation does not have is refused.
+    pub fn check(&self, op: &str) -> Result<()> {
+        let options: &[&str] = match op {
+            "load" => &["fallback", "pattern", "special_tokens"],
+            "encode" | "encode_batch" | "count" | "segments" => &["add_special", "special"],
+            "decode" | "decode_bytes" | "decode_batch" | "stream_open" | "stop_open" => {
+                &["skip_special", "unknown", "byte_runs"]
+            }
+            _ => &[],
+        };
+        for (place, known) in [("options", options), ("config", &CONFIG)] {
+            let mut said = self.value(place).as_object().into_iter().flat_map(|said| said.keys());
+            if let Some(key) = said.find(|key| !known.contains(&key.as_str())) {
+                return Err(bad(format!("no `{key}` in the {place} of {op}")));
+            }
+        }
+        Ok(())
     }
 
     /// Null if it is absent.

@@ -84,6 +84,7 @@ final class Operations {
         if (operation == null) {
             throw new Requests.Bad("no operation " + name);
         }
+        Requests.check(name, request);
         return operation.done(request, null);
     }
 

@@ -10,6 +10,8 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
 import pywasmtok.DecodeOptions;
 import pywasmtok.EncodeOptions;
 import pywasmtok.EncodeOptions.Special;
@@ -34,7 +36,30 @@ final class Requests {
         }
     }
 
+    private static final Set<String> ENCODING = Set.of("add_special", "special");
+    private static final Set<String> DECODING = Set.of("skip_special", "unknown", "byte_runs");
+    private static final Set<String> CONFIG = Set.of(
+            "stop_tokens", "visible_stop_tokens", "eos_tokens", "stop_sequences", "visible_stop_sequences",
+            "min_tokens", "ignore_eos");
+
     private Requests() {}
+
+    /** Refuses an option or a key of a stop's configuration that the operation does not have. */
+    static void check(String operation, JsonObject request) {
+        Set<String> options = switch (operation) {
+            case "load" -> Set.of("fallback", "pattern", "special_tokens");
+            case "encode", "encode_batch", "count", "segments" -> ENCODING;
+            case "decode", "decode_bytes", "decode_batch", "stream_open", "stop_open" -> DECODING;
+            default -> Set.of();
+        };
+        Map.of("options", options, "config", CONFIG).forEach((place, known) -> {
+            for (String key : request.has(place) ? request.getAsJsonObject(place).keySet() : Set.<String>of()) {
+                if (!known.contains(key)) {
+                    throw new Bad("no " + key + " in the " + place + " of " + operation);
+                }
+            }
+        });
+    }
 
     static JsonObject one(String name, JsonElement value) {
         JsonObject made = new JsonObject();
