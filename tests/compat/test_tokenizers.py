@@ -606,25 +606,119 @@ def test_an_exception_of_a_signal_handler_is_no_refusal(monkeypatch: pytest.Monk
     assert ours.core is not None
 
 
-def test_a_component_in_python_may_ask_the_tokenizer() -> None:
-    def encoded(library: Any) -> list[int]:
-        tok = library(models.WordLevel({"hello": 0, "[UNK]": 1}, "[UNK]"))
+PARTS = ("model", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 
-        class Splits:
-            def split(self, number: int, text: Any) -> list[Any]:
-                known = tok.token_to_id(str(text)) is not None
-                assert tok.id_to_token(0) == "hello"
-                assert tok.get_vocab_size() == 2
-                return [text] if known else text.split(" ", "isolated")
+QUESTIONS: list[Callable[[Any], Any]] = [
+    lambda tok: tok.encode("you hello").ids,
+    lambda tok: tok.encode("you", "hello").tokens,
+    lambda tok: tok.encode(["you", "hello"], is_pretokenized=True).ids,
+    lambda tok: [one.ids for one in tok.encode_batch(["you", "hello"])],
+    lambda tok: [one.ids for one in tok.encode_batch_fast(["you", "hello"])],
+    lambda tok: tok.post_process(tok.encode("hello")).ids,
+    lambda tok: tok.decode([0, 2]),
+    lambda tok: tok.decode_batch([[0], [1]]),
+    lambda tok: (tok.token_to_id("hello"), tok.id_to_token(0)),
+    lambda tok: (tok.get_vocab(), tok.get_vocab_size()),
+    lambda tok: tok.get_added_tokens_decoder(),
+    lambda tok: tok.num_special_tokens_to_add(False),
+    lambda tok: (tok.truncation, tok.padding, tok.encode_special_tokens),
+    lambda tok: [type(getattr(tok, name)) for name in PARTS],
+    lambda tok: tok.to_str(),
+    lambda tok: tok.save("no/such/folder/file.json"),
+    repr,
+    str,
+]
 
-            def pre_tokenize(self, text: Any) -> None:
-                text.split(self.split)
 
-        tok.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Splits())
-        ids: list[int] = tok.encode("hello you").ids
+def from_a_component(library: Any, ask: Callable[[Any], Any], call: Callable[[Any], Any]) -> Any:
+    """The answers to a call, and to what a component in Python asks inside of it."""
+    tok = library(models.WordLevel({"hello": 0, "[UNK]": 1, "you": 2}, "[UNK]"))
+    asking = threading.Lock()
+    asked = []
+
+    class Splits:
+        def pre_tokenize(self, text: Any) -> None:
+            if asking.acquire(blocking=False):
+                asked.append(ask(tok))
+                asking.release()
+            text.split(lambda number, one: one.split(" ", "isolated"))
+
+    tok.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Splits())
+    answers: list[Any] = []
+    # It must not keep the tests waiting for ever.
+    thread = threading.Thread(target=lambda: answers.append(call(tok)), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert answers, "a call waits for the one around it"
+    return answers, asked
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tok: tok.encode("hello you").ids,
+        lambda tok: tok.encode(["hello", "you"], is_pretokenized=True).ids,
+        # Threads of the library run the component.
+        lambda tok: [one.ids for one in tok.encode_batch(["hello you"] * 8)],
+    ],
+)
+@pytest.mark.parametrize("with_settings", [False, True])
+def test_a_component_in_python_may_ask_the_tokenizer(
+    call: Callable[[Any], Any], with_settings: bool
+) -> None:
+    def set_and_call(tok: Any) -> Any:
+        if with_settings:
+            tok.enable_truncation(2)
+            tok.enable_padding(length=5)
+        return call(tok)
+
+    def ask(tok: Any) -> list[Any]:
+        return [outcome(partial(question, tok)) for question in QUESTIONS]
+
+    answers, asked = from_a_component(Tokenizer, ask, set_and_call)
+    expected, (first, *_) = from_a_component(tokenizers.Tokenizer, ask, set_and_call)
+    assert answers == expected
+    # How often it is asked depends on the threads.
+    assert asked == [first] * len(asked)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tok: tok.add_tokens(["<x>"]),
+        lambda tok: setattr(tok, "normalizer", None),
+        lambda tok: (tok.enable_truncation(5, stride=1), tok.encode("a")),
+    ],
+)
+def test_a_component_in_python_may_not_change_the_tokenizer(change: Callable[[Any], Any]) -> None:
+    """In the library, such a call waits for ever."""
+
+    def ask(tok: Any) -> None:
+        with pytest.raises(pywasmtok.Unsupported, match="a component in Python"):
+            change(tok)
+
+    _, asked = from_a_component(Tokenizer, ask, lambda tok: tok.encode("hello").ids)
+    assert asked
+
+
+def test_a_component_in_python_asks_while_another_thread_loads_the_core() -> None:
+    threads = []
+
+    def ask(tok: Any) -> list[int]:
+        other = threading.Thread(target=lambda: tok.core, daemon=True)
+        other.start()
+        threads.append(other)
+        while not tok._engine._core_lock._lock.locked():
+            time.sleep(0.001)
+        ids: list[int] = tok.encode("hello").ids
         return ids
 
-    assert encoded(Tokenizer) == encoded(tokenizers.Tokenizer)
+    words = ["hello", "you"]
+    answers, asked = from_a_component(
+        Tokenizer, ask, lambda tok: tok.encode(words, is_pretokenized=True).ids
+    )
+    threads[0].join()
+    assert (answers, asked[0]) == ([[0, 2]], [0])
 
 
 def test_a_stride_stays_with_another_post_processor(twins: Twins, tmp_path: Path) -> None:

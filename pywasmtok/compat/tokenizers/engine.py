@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ import tokenizers
 
 from ..._locks import ForkSafeLock
 from ..._signals import raised_by_handler
-from ...errors import TokenizerError
+from ...errors import TokenizerError, Unsupported
 from ...loading.factory import from_recipe
 from ...tokenizer.recipe import Options, Recipe
 
@@ -72,8 +74,8 @@ class Engine:
         self._data = data
         self._reference = reference
         self._lock = ForkSafeLock()
-        self._is_busy = False
-        """Whether a call is inside the reference, perhaps with settings of its own."""
+        self._call: tuple[int, Settings] | None = None
+        """The thread and the settings of the call that is inside the reference."""
         self._left_behind: tokenizers.Tokenizer | None = None
         """The reference of the parent process, where there is no file to make another one of."""
         self._core: CoreTokenizer | None = None
@@ -107,6 +109,9 @@ class Engine:
     def core(self) -> CoreTokenizer | None:
         """The core's tokenizer without truncation and padding; None: see `refusal`."""
         if not self._core_tried:
+            if self._is_nested(None):
+                # Another thread may hold the lock and wait for the call around this one.
+                return None
             with self._core_lock:
                 if not self._core_tried:
                     self._core = self._load_core()
@@ -212,14 +217,18 @@ class Engine:
         return self._data
 
     @contextmanager
-    def reference(self, settings: Settings = PLAIN) -> Iterator[tokenizers.Tokenizer]:
+    def reference(self, settings: Settings | None = PLAIN) -> Iterator[tokenizers.Tokenizer]:
         """The library's tokenizer with these settings, for one call at a time: settings belong to
-        its object."""
+        its object. None: any will do."""
+        if self._is_nested(settings) and self._reference is not None:
+            yield self._reference
+            return
+        settings = settings or PLAIN
         with self._lock:
             reference = self._reference = self._reference or self._build()
             # To change a setting is to wait for all other calls of the library.
             changes = settings != PLAIN
-            self._is_busy = True
+            self._call = threading.get_ident(), settings
             try:
                 if changes:
                     settings.apply(reference)
@@ -232,16 +241,32 @@ class Engine:
             finally:
                 if changes:
                     PLAIN.apply(reference)
-                self._is_busy = False
+                self._call = None
+
+    def _is_nested(self, settings: Settings | None) -> bool:
+        """Whether a component in Python makes this call, inside of another one: it must not wait
+        for the end of that. Raises if it needs other settings."""
+        call = self._call
+        if call is None:
+            return False
+        thread, active = call
+        if thread != threading.get_ident():
+            # For a batch, threads of the library run the components.
+            is_foreign = isinstance(threading.current_thread(), threading._DummyThread)
+            if not (is_foreign and self._data is None and _runs_python(self._reference)):
+                return False
+        if settings is not None and settings != active:
+            raise _nested("makes a call with other settings than those of the call around it")
+        return True
 
     def after_fork(self) -> None:
         """In the child, a call of another thread is in the reference for ever: with its settings,
         and so that no setting can be changed."""
-        if self._is_busy and self._data is not None:
+        if self._call is not None and self._data is not None:
             self._reference = None
-        elif self._is_busy:
+        elif self._call is not None:
             self._left_behind, self._reference = self._reference, None
-        self._is_busy = False
+        self._call = None
 
     def _build(self) -> tokenizers.Tokenizer:
         if self._data is not None:
@@ -264,6 +289,8 @@ class Engine:
     ) -> tuple[Engine, T]:
         """The engine after a change of the reference. This one keeps its file, so that encodings
         and copies made before stay as they are."""
+        if self._is_nested(None):
+            raise _nested("changes the tokenizer that runs it")
         with self._lock:
             reference = self._reference or self._build()
             if self._data is not None:
@@ -295,6 +322,25 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _runs_python(reference: tokenizers.Tokenizer | None) -> bool:
+    """Whether a component is written in Python: those have no text."""
+    try:
+        pickle.dumps(
+            [getattr(reference, name) for name in ("normalizer", "pre_tokenizer", "decoder")]
+        )
+    except Exception:
+        return True
+    return False
+
+
+def _nested(what: str) -> Unsupported:
+    return Unsupported(
+        f"a component in Python {what}",
+        feature="component",
+        hint="Change settings, tokens and parts outside of components",
+    )
 
 
 def _differs_from_its_file(reference: tokenizers.Tokenizer) -> bool:

@@ -27,7 +27,7 @@ class DecodeStream:
         if not isinstance(tokenizer, Tokenizer):
             made: str | None = self._stream.step(tokenizer, id)
             return made
-        with tokenizer._engine.reference() as reference:
+        with tokenizer._engine.reference(None) as reference:
             made = self._stream.step(reference, id)
         return made
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -42,7 +41,7 @@ def _component(name: str) -> property:
 
     def read(self: Tokenizer) -> Any:
         engine = self._engine
-        with engine.reference() as reference:
+        with engine.reference(None) as reference:
             component = getattr(reference, name)
         return component if name == "model" or engine.is_open else _copied(name, component)
 
@@ -315,7 +314,7 @@ class Tokenizer:
         if reference is not None and not by_core:
             # Without the lock: a component that is written in Python may ask this within a call.
             return getattr(reference, name)(*args, **how)
-        with engine.reference() as reference:
+        with engine.reference(None) as reference:
             return getattr(reference, name)(*args, **how)
 
     # Settings
@@ -346,15 +345,12 @@ class Tokenizer:
 
     def enable_truncation(self, max_length: int, **how: Any) -> None:
         """Takes `stride`, `strategy` and `direction`."""
-        # Only for a stride the reference looks at the file.
-        checks = self._engine.reference() if how.get("stride") else nullcontext(_blank())
-        with checks as reference:
-            try:
-                reference.enable_truncation(max_length, **how)
-                stated = reference.truncation
-            finally:
-                reference.no_truncation()
-        self._set(truncation=stated)
+        reference = _blank()
+        if how.get("stride"):
+            # It has to be less than what special tokens leave.
+            reference.post_processor = self.post_processor
+        reference.enable_truncation(max_length, **how)
+        self._set(truncation=reference.truncation)
 
     def no_truncation(self) -> None:
         self._set(truncation=None)
