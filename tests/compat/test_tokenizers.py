@@ -412,6 +412,14 @@ def test_files_and_copies(twins: Twins, tmp_path: Path) -> None:
     assert copies[3].encode("<more>", add_special_tokens=False).tokens[-1] == "<more>"
 
 
+def test_equal_files_have_equal_pickles(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        path.write_bytes(small.file())
+    first, second = (pickle.dumps(Tokenizer.from_file(path)) for path in paths)
+    assert first == second
+
+
 def test_async_forms(twins: Twins) -> None:
     async def all_of(tok: Any) -> list[Any]:
         return [

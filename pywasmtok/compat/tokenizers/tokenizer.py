@@ -414,7 +414,8 @@ class Tokenizer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         settings = self._settings._replace(names_are_text=False)
-        return _restored, (bytes(self._engine.data()), self._engine.name, settings)
+        # Without the name: equal files have equal pickles, by which `datasets` finds its cache.
+        return _restored, (bytes(self._engine.data()), settings)
 
     def __repr__(self) -> str:
         with self._engine.reference(self._settings) as reference:
@@ -425,8 +426,8 @@ class Tokenizer:
             return str(reference)
 
 
-def _restored(data: bytes, name: str, settings: Settings) -> Tokenizer:
-    return Tokenizer._of(Engine(data, None, name), settings)
+def _restored(data: bytes, settings: Settings) -> Tokenizer:
+    return Tokenizer._of(Engine(data, None, "copy"), settings)
 
 
 def _blank() -> tokenizers.Tokenizer:
