@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...tokenizer.encoding import Encoding as CoreEncoding
     from .engine import Engine, Settings
 
-__all__ = ["Encoding", "Origin", "Place"]
+__all__ = ["Encoding", "Origin", "Place", "full"]
 
 T = TypeVar("T")
 
@@ -96,7 +96,8 @@ class Encoding:
     Words, sequences and overflowing parts come from the reference, which encodes the text again.
     """
 
-    __slots__ = ("_core", "_made", "_origin", "_place")
+    # Programs may set attributes of their own.
+    __slots__ = ("__dict__", "_core", "_made", "_origin", "_place")
 
     def __init__(self) -> None:
         """An empty one; a `Tokenizer` makes those of texts."""
@@ -228,7 +229,7 @@ class Encoding:
 
     @staticmethod
     def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
-        made = [encoding._full() for encoding in encodings]
+        made: Any = list(map(full, encodings))
         return Encoding.of_reference(tokenizers.Encoding.merge(made, growing_offsets))
 
     def __len__(self) -> int:
@@ -246,6 +247,11 @@ class Encoding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._full().__getstate__(),)
+
+
+def full(encoding: Any) -> Any:
+    """The reference's encoding; what is none stays as it is, for the library to refuse."""
+    return encoding._full() if isinstance(encoding, Encoding) else encoding
 
 
 def _restored(state: bytes) -> Encoding:

@@ -14,7 +14,7 @@ from ..._locks import ForkSafeLock
 from ...errors import TokenizerError, Unsupported
 from ...loading.sources import read_file
 from ...tokenizer.ids import MAX_ID
-from .encoding import Encoding, Origin, Place
+from .encoding import Encoding, Origin, Place, full
 from .engine import PLAIN, Engine, Settings
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Tokenizer:
         add_special_tokens: bool = True,
     ) -> Encoding:
         engine, settings = self._engine, self._settings
-        if not is_pretokenized:
+        if is_pretokenized is False and type(add_special_tokens) is bool:
             made = self._by_core(
                 lambda core: [core.encode(sequence, pair, add_special_tokens)],
                 Origin(engine, settings, add_special_tokens, fast=False),
@@ -178,7 +178,8 @@ class Tokenizer:
         self, items: Sequence[Any], is_pretokenized: bool, add_special_tokens: bool, *, fast: bool
     ) -> list[Encoding]:
         engine, settings = self._engine, self._settings
-        if not is_pretokenized and isinstance(items, list | tuple):
+        is_plain = is_pretokenized is False and type(add_special_tokens) is bool
+        if is_plain and isinstance(items, list | tuple):
             # transformers makes a batch of each text.
             is_single = len(items) == 1 and type(items[0]) is str
             made = self._by_core(
@@ -241,8 +242,7 @@ class Tokenizer:
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
         """Truncates, adds special tokens, and pads what was encoded without."""
-        second = None if pair is None else pair._full()
-        first = encoding._full()
+        first, second = full(encoding), full(pair)
         with self._engine.reference(self._settings) as reference:
             made = reference.post_process(first, second, add_special_tokens)
         return Encoding.of_reference(made)
@@ -250,8 +250,9 @@ class Tokenizer:
     # Decoding, and questions about the vocabulary
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        is_plain = type(skip_special_tokens) is bool and _is_ids(ids)
         answer: str = self._ask(
-            "decode", ids, skip_special_tokens=skip_special_tokens, by_core=True
+            "decode", ids, skip_special_tokens=skip_special_tokens, by_core=is_plain
         )
         return answer
 
@@ -259,7 +260,9 @@ class Tokenizer:
         self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
     ) -> list[str]:
         how = {"skip_special_tokens": skip_special_tokens}
-        answer: list[str] = self._ask("decode_batch", sequences, **how, by_core=True)
+        is_plain = type(skip_special_tokens) is bool and _is_ids(sequences)
+        is_plain = is_plain and all(map(_is_ids, sequences))
+        answer: list[str] = self._ask("decode_batch", sequences, **how, by_core=is_plain)
         return answer
 
     async def async_decode_batch(self, *args: Any, **how: Any) -> list[str]:
@@ -283,11 +286,13 @@ class Tokenizer:
         return answer
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        answer: dict[str, int] = self._ask("get_vocab", with_added_tokens)
+        by_core = None if type(with_added_tokens) is bool else False
+        answer: dict[str, int] = self._ask("get_vocab", with_added_tokens, by_core=by_core)
         return answer
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
-        answer: int = self._ask("get_vocab_size", with_added_tokens)
+        by_core = None if type(with_added_tokens) is bool else False
+        answer: int = self._ask("get_vocab_size", with_added_tokens, by_core=by_core)
         return answer
 
     def get_added_tokens_decoder(self) -> dict[int, tokenizers.AddedToken]:
@@ -428,6 +433,14 @@ class Tokenizer:
 
 def _restored(data: bytes, settings: Settings) -> Tokenizer:
     return Tokenizer._of(Engine(data, None, "copy"), settings)
+
+
+def _is_ids(ids: Any) -> bool:
+    """Whether it is of a type that the library and the core take alike. The core takes others,
+    such as sets, which the library refuses."""
+    return isinstance(ids, list | tuple) or (
+        getattr(getattr(ids, "dtype", None), "kind", None) in {"i", "u"}
+    )
 
 
 def _blank() -> tokenizers.Tokenizer:
