@@ -235,6 +235,7 @@ def unstable(encoding: Any, text: str, how: dict[str, Any]) -> Any:
         lambda enc: enc.encode_batch([], allowed_special=["a"]),
         lambda enc: enc.encode_batch(["a", "<|endoftext|>", 5]),
         lambda enc: enc.encode_batch([]),
+        lambda enc: enc.encode_batch(["a"], disallowed_special=None),
         lambda enc: enc.encode_ordinary_batch("ab"),
         lambda enc: enc.encode_ordinary(5),
         lambda enc: enc.encode(5, disallowed_special=()),
@@ -452,3 +453,24 @@ def test_a_patch_reaches_libraries_that_import_tiktoken() -> None:
     ours.patch_tiktoken()
     ours.unpatch_tiktoken()
     assert tiktoken.encoding_for_model("gpt-4o") is theirs
+
+
+def test_the_end_of_a_patch_keeps_what_others_put_around_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    theirs = tiktoken.get_encoding("o200k_base")
+    patch = ours.patch_tiktoken()
+    patched = tiktoken.get_encoding
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: patched(name))  # noqa: PLW0108
+    wrapper = tiktoken.get_encoding
+    patch.undo()
+    assert tiktoken.get_encoding is wrapper
+    assert wrapper("o200k_base") is theirs
+    assert tiktoken.encoding_for_model("gpt-4o") is theirs
+    # What monkeypatch puts back is then the library's own.
+    monkeypatch.undo()
+    tiktoken.get_encoding = tiktoken.registry.get_encoding
+
+
+def test_it_has_the_version_of_tiktoken() -> None:
+    assert ours.__version__ == tiktoken.__version__

@@ -24,6 +24,10 @@ __all__ = [
 ]
 
 
+__version__ = "0.14.0"
+"""The version of tiktoken whose shape this is."""
+
+
 def list_encoding_names() -> list[str]:
     """The names that `get_encoding` takes."""
     return list(ENCODINGS)

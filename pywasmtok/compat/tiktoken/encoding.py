@@ -144,6 +144,8 @@ class Encoding:
     ) -> list[list[int]]:
         """`encode` of each text, with so many threads at most."""
         texts = list(text)
+        # `None` is refused here, and by `encode` it is not.
+        iter(disallowed_special)
         special = self._checked("", allowed_special, disallowed_special)
         for one in texts:
             self._checked(one, allowed_special, disallowed_special)

@@ -39,16 +39,24 @@ def _replace_functions() -> Callable[[], None]:
     modules = (tiktoken, tiktoken.registry, tiktoken.model)
     original = tiktoken.registry.get_encoding
 
+    is_on = True
+
     def found(encoding_name: str) -> Any:
-        is_ours = isinstance(encoding_name, str) and encoding_name in ENCODINGS
+        is_ours = is_on and isinstance(encoding_name, str) and encoding_name in ENCODINGS
         return get_encoding(encoding_name) if is_ours else original(encoding_name)
 
-    def set_all(function: Callable[[str], Any]) -> None:
-        for module in modules:
-            vars(module)["get_encoding"] = function
+    for module in modules:
+        vars(module)["get_encoding"] = found
 
-    set_all(found)
-    return lambda: set_all(original)
+    def restore() -> None:
+        nonlocal is_on
+        is_on = False
+        for module in modules:
+            # Other code may have wrapped it meanwhile.
+            if vars(module)["get_encoding"] is found:
+                vars(module)["get_encoding"] = original
+
+    return restore
 
 
 _patches = Patches(_replace_functions)
