@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import random
 
@@ -14,6 +15,7 @@ import nasty
 import pytest
 import random_files
 import small
+import tokenizers
 from sidebyside import difference
 from versions import IS_0_22
 
@@ -140,6 +142,30 @@ def test_neighbours_of_an_unknown_character_meet(text: str, unknown: str | None)
 def test_what_comes_to_stand_before_the_first_character(text: str, step: dict[str, object]) -> None:
     data = small.file(normalizer=step)
     compare_text(load(data), HFBackend(data), text, 0)
+
+
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "special": False}
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("normalized", [*itertools.product([True, False], repeat=2)])
+def test_two_added_tokens_of_one_id(normalized: tuple[bool, bool], lowercase: bool) -> None:
+    text = "xHahAbBx"
+    for contents in itertools.permutations("hHaAbB", 2):
+        added = [
+            {"id": 2, "content": content, "normalized": each, **FLAGS}
+            for content, each in zip(contents, normalized, strict=True)
+        ]
+        for known in contents:
+            model = {"type": "BPE", "vocab": {"x": 0, known: 2}, "merges": []}
+            whole = json.loads(random_files.plain(model))
+            whole["added_tokens"] = added
+            whole["normalizer"] = {"type": "Lowercase"} if lowercase else None
+            data = json.dumps(whole).encode()
+            tok, hf = load(data), tokenizers.Tokenizer.from_str(data.decode())
+            assert difference(tok.encode(text), hf.encode(text)) == {}, data
+            assert tok.decode([2]) == hf.decode([2]), data
+            assert tok.id_to_token(2) == hf.id_to_token(2), data
 
 
 def truncated(special: int, **model: object) -> bytes:

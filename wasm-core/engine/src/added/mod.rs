@@ -37,8 +37,8 @@ pub struct Segment {
 struct Known {
     token: AddedToken,
     id: u32,
-    /// The content after normalisation, of the first token with this id that is normalized: what is
-    /// matched if this one is normalized, and what decoding starts from.
+    /// The content after normalisation, of the last token with this id that normalisation changes:
+    /// what is matched if this one is normalized, and what decoding starts from.
     normalized: Option<String>,
 }
 
@@ -126,7 +126,9 @@ impl AddedTokens {
                 }
             };
             let normalized = match definition.normalized {
-                true => Some(normalize(&definition.content)?),
+                true => {
+                    Some(normalize(&definition.content)?).filter(|text| *text != definition.content)
+                }
                 false => None,
             };
             added.by_content.insert(definition.content.clone(), id);
@@ -134,13 +136,13 @@ impl AddedTokens {
             if definition.special {
                 added.special.insert(definition.content.clone());
             }
-            let entry = Known { token: definition.clone(), id, normalized };
+            let mut entry = Known { token: definition.clone(), id, normalized };
             let before = added.by_id.get(&id).and_then(|&at| added.known.get_mut(at));
             match before {
                 // Where ids are stated, one id may have two names, of which it decodes to the last.
                 Some(place) if !ids_as_stated || place.token.content == entry.token.content => {
-                    let normalized = place.normalized.take().or(entry.normalized);
-                    *place = Known { normalized, ..entry };
+                    entry.normalized = entry.normalized.or(place.normalized.take());
+                    *place = entry;
                 }
                 _ => {
                     added.by_id.insert(id, added.known.len());
