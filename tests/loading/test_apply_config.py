@@ -180,6 +180,20 @@ CONFIGS: dict[str, dict[str, dict[str, Any]]] = {
             "x_token": "<|user|>",
         },
     },
+    "a new token that is mentioned again": {
+        "tokenizer_config": {
+            "pad_token": {"__type": "AddedToken", **token("<new>", rstrip=True)},
+            "bos_token": {"__type": "AddedToken", **token("<x>", special=True, lstrip=True)},
+            "eos_token": "<z>",
+            "x_token": {"__type": "AddedToken", **token("<z>", special=True, lstrip=True)},
+            "extra_special_tokens": [
+                "<x>",
+                {"__type": "AddedToken", **token("<new>", lstrip=True)},
+                {"__type": "AddedToken", **token("<new>", rstrip=True)},
+                "<z>",
+            ],
+        },
+    },
     "extra tokens that the file has": {
         "tokenizer_config": {"extra_special_tokens": ["<think>", "</s>"]}
     },

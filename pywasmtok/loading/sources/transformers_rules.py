@@ -5,7 +5,8 @@ The rules are those of its `TokenizersBackend` (5.23), replayed in its order:
 1. The tokens of `added_tokens_decoder`, by id, with their flags. A configuration without that list
    has its tokens in `added_tokens.json`, which is without flags and yields to the tokenizer's file.
 2. The named tokens (`bos_token`, ..., any other `*_token`), which become special, and
-   `extra_special_tokens`. Both keep what the tokenizer's file or the list says of them.
+   `extra_special_tokens`. Both keep what the tokenizer's file or the list says of them. Of one
+   that is in neither, the last mention that is unlike all before it gives the flags.
 3. With `add_bos_token` or `add_eos_token`: a post-processor that adds just these two. From a folder
    with a tokenizer.json, transformers 5 does this only when it is told so by argument
    (`from_pretrained(folder, add_bos_token=True)`), while 4 did it by the configuration alone.
@@ -13,6 +14,7 @@ The rules are those of its `TokenizersBackend` (5.23), replayed in its order:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -114,13 +116,20 @@ def _tokens(
             plain = {"content": content, "normalized": not special}
             yield {**_instruction(plain, special=special), "if_new": True}
     # A token that is there keeps its flags; one that is listed nowhere else becomes special.
-    for token in named.values():
-        yield {**_instruction(token, special=True), "if_new": True}
-        if "added_tokens_decoder" not in config:
+    new: dict[str | None, dict[str, Any]] = {}
+    seen: set[str] = set()
+    for token in (*named.values(), *extra):
+        mention = json.dumps(token, sort_keys=True)
+        if mention in seen:
+            continue
+        seen.add(mention)
+        text = _text(token)
+        special = text in names or not isinstance(token, Mapping) or bool(token.get("special"))
+        new[text] = {**_instruction(token, special=special), "if_new": True}
+    yield from new.values()
+    if "added_tokens_decoder" not in config:
+        for token in named.values():
             yield {"content": _text(token) or "", "special": True}
-    for token in extra:
-        special = bool(token.get("special")) if isinstance(token, Mapping) else True
-        yield {**_instruction(token, special=special), "if_new": True}
 
 
 def _instruction(token: object, *, special: bool) -> dict[str, Any]:
