@@ -261,6 +261,13 @@ def word_pieces() -> dict[str, Any]:
     return ranked(model=model, added_tokens=[])
 
 
+def no_unknown() -> dict[str, Any]:
+    """The model has no ids for the name of a special token."""
+    added = [{**token, "id": 2} for token in ranked()["added_tokens"][:1]]
+    model = {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "[UNK]"}
+    return ranked(model=model, added_tokens=added)
+
+
 def a_byte_less() -> dict[str, Any]:
     whole = ranked()
     del whole["model"]["vocab"]["~"]
@@ -280,6 +287,7 @@ def a_byte_less() -> dict[str, Any]:
         (prefixed(), "pre_tokenizer"),
         (padded(), "padding"),
         (word_pieces(), "model"),
+        (no_unknown(), "model"),
         (a_byte_less(), "vocab"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -369,6 +377,7 @@ def gap() -> dict[str, Any]:
         (with_added(rstrip=True), "added_tokens"),
         (padded(), "padding"),
         (word_pieces(), "model"),
+        (no_unknown(), "model"),
         (gap(), "vocab"),
         (a_byte_less(), "vocab"),
         (pieces(decoder=None), "decoder"),

@@ -236,11 +236,17 @@ def _options(read_with: Mapping[str, Any]) -> bytes:
     return json.dumps(dict(read_with)).encode() if read_with else b""
 
 
-def _as_text(core: CoreTokenizer, info: Mapping[str, Any]) -> list[bytes]:
+def _as_text(core: CoreTokenizer, info: Mapping[str, Any]) -> list[bytes | None]:
     """Names of special tokens with `special="none"`: one in the vocabulary of the model must not be
-    a piece of text."""
-    names = (token["content"] for token in info["added_tokens"] if token["special"])
-    return [core.encode_ids(name, False, True) for name in names]
+    a piece of text. None: the model has no ids for the name."""
+    found: list[bytes | None] = []
+    for token in info["added_tokens"]:
+        if token["special"]:
+            try:
+                found.append(core.encode_ids(token["content"], False, True))
+            except Unsupported:
+                found.append(None)
+    return found
 
 
 def _marks(document: dict[str, Any]) -> tuple[str, str]:
