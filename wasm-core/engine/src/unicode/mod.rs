@@ -20,7 +20,7 @@ pub use rows::{row_of, Row};
 pub use scripts::{script_of, Script};
 pub use sets::ranges;
 pub use tables::{
-    ACCENT, ALPHABETIC, BERT_ACCENT, BERT_CJK, BERT_CONTROL, BRACKET_WORD, DELIMITER, HAN, LETTER,
+    ACCENT, ALPHABETIC, BERT_ACCENT, BERT_CJK, BERT_CONTROL, BRACKET_WORD, DELIMITER, LETTER,
     LOWERED, LOWER_RUN, MARK, NFC_ACTIVE, NFD_ACTIVE, NFKC_ACTIVE, NFKD_ACTIVE, NMT_CONTROL,
     NMT_SPACE, NUMBER, NUMERIC, PUNCTUATION, RUST_WORD, SPACE, SYMBOL, UPPER_RUN, WORD,
 };
@@ -104,12 +104,6 @@ impl Class {
     #[inline]
     pub fn is_space(self) -> bool {
         self.is(SPACE)
-    }
-
-    /// `\p{Han}`
-    #[inline]
-    pub fn is_han(self) -> bool {
-        self.is(HAN)
     }
 
     /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`

@@ -33,10 +33,6 @@ pub fn is_lower(c: char) -> bool {
     is(c, t::LOWER)
 }
 
-pub fn is_title(c: char) -> bool {
-    is(c, t::TITLE)
-}
-
 pub fn is_cased(c: char) -> bool {
     is(c, t::CASED)
 }
