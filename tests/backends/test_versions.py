@@ -18,13 +18,13 @@ from pywasmtok.compat.tokenizers import Tokenizer
 VERSION = tokenizers.__version__
 # These end early in a text that is truncated.
 STOPS_EARLY = VERSION in ("0.23.1", "0.23.2")
+FLAGS = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
 
 
 def file(*names: str, **changes: Any) -> bytes:
     model = {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "?": 2}, "unk_token": "?"}
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
     added = [
-        {"id": 3 + at, "content": name, "normalized": True, **flags}
+        {"id": 3 + at, "content": name, "normalized": True, **FLAGS}
         for at, name in enumerate(names)
     ]
     parts: dict[str, Any] = dict.fromkeys(("post_processor", "decoder"))
@@ -84,6 +84,19 @@ def test_an_added_token_that_the_normalizer_makes_empty() -> None:
             library.load()
     else:
         assert library.encode("a b", None, True).ids == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("known", "ids", "old"),
+    [("a", [0, 2, 2], [0, 2, 3]), ("b", [0, 2], [0, 2, 2])],
+)
+def test_two_added_tokens_of_one_id(known: str, ids: list[int], old: list[int]) -> None:
+    model = {"type": "BPE", "vocab": {"x": 0, known: 2}, "merges": []}
+    added = [{"id": 2, "content": name, "normalized": False, **FLAGS} for name in ("a", "b")]
+    plain = {"normalizer": None, "pre_tokenizer": None}
+    library = tokenizers.Tokenizer.from_buffer(file(model=model, added_tokens=added, **plain))
+    is_old = VERSION in ("0.22.0", "0.22.1") or (IS_0_22 and known == "b")
+    assert library.encode("xab").ids == (old if is_old else ids)
 
 
 def test_the_size_of_a_vocabulary_with_a_piece_that_is_listed_twice() -> None:

@@ -147,6 +147,7 @@ def test_what_comes_to_stand_before_the_first_character(text: str, step: dict[st
 FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "special": False}
 
 
+@pytest.mark.skipif(IS_0_22, reason="tokenizers 0.22 finds other tokens there: docs/versions.md")
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("normalized", [*itertools.product([True, False], repeat=2)])
 def test_two_added_tokens_of_one_id(normalized: tuple[bool, bool], lowercase: bool) -> None:
