@@ -439,9 +439,11 @@ def test_tiktoken_is_not_imported() -> None:
 def test_a_patch_reaches_libraries_that_import_tiktoken() -> None:
     theirs = tiktoken.get_encoding("o200k_base")
     with ours.patch_tiktoken() as patch:
-        assert tiktoken.get_encoding("o200k_base") is ours.get_encoding("o200k_base")
         found = tiktoken.encoding_for_model("gpt-4o")
+        assert tiktoken.get_encoding("o200k_base") is found
         assert isinstance(found, ours.Encoding)
+        assert isinstance(found, tiktoken.Encoding)
+        assert pickle.loads(pickle.dumps(found)) is copy.copy(found) is found
         assert found.encode("naïve 🌶") == theirs.encode("naïve 🌶")
         with ours.patch_tiktoken():
             pass

@@ -86,7 +86,20 @@ class Encoding:
 
     @classmethod
     def published(cls, name: str) -> Encoding:
-        """One of tiktoken's own. Its pattern and its ranks are read when they are needed."""
+        """One of tiktoken's own, always the same object of this class.
+
+        Its pattern and its ranks are read when they are needed.
+        """
+        found = _made.get((cls, name))
+        if found is not None:
+            return found
+        with _making:
+            if (cls, name) not in _made:
+                _made[cls, name] = cls._read(name)
+            return _made[cls, name]
+
+    @classmethod
+    def _read(cls, name: str) -> Encoding:
         request = Request()
         made = cls.__new__(cls)
         made.name = name
@@ -282,8 +295,8 @@ class Encoding:
         return self.max_token_value + 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self is _made.get(self.name):
-            return get_encoding, (self.name,)
+        if self is _made.get((type(self), self.name)):
+            return type(self).published, (self.name,)
         given = {"pat_str": self._pat_str, "mergeable_ranks": self._mergeable_ranks}
         given["special_tokens"] = self._special_tokens
         return _again, (type(self), {"name": self.name, **given})
@@ -420,7 +433,7 @@ def _again(kind: type[Encoding], given: dict[str, Any]) -> Encoding:
     return kind(**given)
 
 
-_made: Final[dict[str, Encoding]] = {}
+_made: Final[dict[tuple[type[Encoding], str], Encoding]] = {}
 _making: Final = ForkSafeLock()
 
 
@@ -428,13 +441,7 @@ def get_encoding(encoding_name: str) -> Encoding:
     """One of tiktoken's encodings, always the same object; `ValueError` for other names."""
     if not isinstance(encoding_name, str):
         raise ValueError(f"Expected a string in get_encoding, got {type(encoding_name)}")
-    found = _made.get(encoding_name)
-    if found is not None:
-        return found
     if encoding_name not in ENCODINGS:
         known = ", ".join(ENCODINGS)
         raise ValueError(f"Unknown encoding {encoding_name}.\nEncodings of pywasmtok: {known}")
-    with _making:
-        if encoding_name not in _made:
-            _made[encoding_name] = Encoding.published(encoding_name)
-        return _made[encoding_name]
+    return Encoding.published(encoding_name)

@@ -8,7 +8,6 @@ from typing import Any
 from ...errors import BackendUnavailable
 from ...loading.sources.ranks.encodings import ENCODINGS
 from ..patching import Patch, Patches
-from .encoding import get_encoding
 
 __all__ = ["patch_tiktoken", "unpatch_tiktoken"]
 
@@ -30,6 +29,8 @@ def _replace_functions() -> Callable[[], None]:
     try:
         import tiktoken.model
         import tiktoken.registry
+
+        from .patched import PatchedEncoding
     except ImportError as error:
         raise BackendUnavailable(
             "there is no tiktoken to patch",
@@ -43,7 +44,7 @@ def _replace_functions() -> Callable[[], None]:
 
     def found(encoding_name: str) -> Any:
         is_ours = is_on and isinstance(encoding_name, str) and encoding_name in ENCODINGS
-        return get_encoding(encoding_name) if is_ours else original(encoding_name)
+        return PatchedEncoding.published(encoding_name) if is_ours else original(encoding_name)
 
     for module in modules:
         vars(module)["get_encoding"] = found
