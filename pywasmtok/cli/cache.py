@@ -63,13 +63,17 @@ def clear() -> tuple[dict[str, Any], bool]:
         snapshots = 0 if store is None else store.clear()
     cores = cache.clear()
     after, _ = report(verify=False)
-    left = len(before["cores"]) + len(before["snapshots"]) - cores - snapshots
+    left = _names(before) & _names(after)
     answer = {
         "directory": before["directory"],
         "problem": before["problem"],
         "cores": cores,
         "snapshots": snapshots,
         "bytes": max(0, before["bytes"] - after["bytes"]),
-        "left": max(0, left),
+        "left": len(left),
     }
-    return answer, not answer["problem"] and not answer["left"]
+    return answer, not answer["problem"] and not left
+
+
+def _names(found: dict[str, Any]) -> set[str]:
+    return {one["file"] for one in found["cores"]} | {one["key"] for one in found["snapshots"]}

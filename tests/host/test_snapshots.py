@@ -484,6 +484,15 @@ def test_removing_does_not_disturb_who_uses_it(store: SnapshotStore) -> None:
     assert right(tok)
 
 
+def test_what_another_process_removes_meanwhile_is_no_entry(store: SnapshotStore) -> None:
+    for n in range(2):
+        load(store, FILE + b" " * n)
+    gone = store.entries()[1].key
+    # The first one is read when the second one goes.
+    entries = store.entries(verify=True, read=lambda _: store.remove(gone))
+    assert [(one.key == gone, one.problem) for one in entries] == [(False, None)]
+
+
 def test_entries(store: SnapshotStore) -> None:
     load(store)
     (entry,) = store.entries(verify=True)

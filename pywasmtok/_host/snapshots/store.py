@@ -232,7 +232,12 @@ class SnapshotStore:
         called after each part, with its length."""
         with self._typed_errors():
             found = self._folder().found()
-        return [Entry(*one, *self._examined(one.key, verify, read)) for one in found]
+        entries = []
+        for one in found:
+            # One may have been removed meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                entries.append(Entry(*one, *self._examined(one.key, verify, read)))
+        return entries
 
     def remove(self, key: str) -> None:
         """Processes that use it keep what they have."""
@@ -291,6 +296,8 @@ class SnapshotStore:
                     folder.note_verified(key, os.fstat(file))
             finally:
                 os.close(file)
+        except FileNotFoundError:
+            raise
         except (OSError, Refused, Damaged) as problem:
             return about, str(problem)
         return about, None

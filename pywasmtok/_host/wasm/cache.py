@@ -99,6 +99,8 @@ class Cache:
         """Why one of them would not be used."""
         try:
             _read_checked(path).close()
+        except FileNotFoundError:
+            raise
         except (OSError, Refused) as problem:
             return str(problem)
         return None
