@@ -65,7 +65,7 @@ def test_a_difference_is_found_and_made_small(tmp_path: Path) -> None:
         ("batch", "ll", True),
         ("offsets", "ll", True),
     ]
-    assert {one.path for one in long.differences} == {"long text in pieces", "batch over threads"}
+    assert {one.path for one in long.differences} == {"long text in parts", "batch over threads"}
     assert {(one.text, one.alone) for one in long.differences} == {("ll", True)}
 
 

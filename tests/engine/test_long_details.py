@@ -28,7 +28,7 @@ SIZES = (11, 16, 40, 300)
 
 def compare(core: CoreTokenizer, text: str, size: int) -> int:
     """In how many parts it was done."""
-    core._parallel.piece = size
+    core._parallel.part = size
     data, most = text.encode(), 0
     for add, names_are_text in ((True, False), (False, False), (True, True)):
         flags = encode_flags(add, names_are_text)
@@ -63,7 +63,7 @@ def test_parts_are_what_the_reference_has(family: str) -> None:
     core, reference = core_of(open_tokenizer(asset)), new_huggingface(asset)
     reference.no_truncation()
     reference.no_padding()
-    core._parallel.piece = 300
+    core._parallel.part = 300
     text = some_text(family, 8000)
     parts = core._parallel.encode_full(core._run, text.encode(), encode_flags(True, False))
     assert parts is not None
@@ -111,7 +111,7 @@ def test_what_a_chain_of_post_processors_adds_is_no_text() -> None:
     core = core_of(from_recipe(Recipe(file, "a chain", Options("core", "core", None, False))))
     text = "Hello world, and so on.\n" * 50
     assert len(core.encode_ids(text)) > len(core.encode_ids(text, False)) + 8
-    core._parallel.piece = core._parallel.smallest = 40
+    core._parallel.part = core._parallel.smallest = 40
     assert core._encode_long(text.encode(), 1) == core.encode_ids(text)
     compare(core, text, 40)
 

@@ -42,7 +42,7 @@ def core_of(tok: pywasmtok.Tokenizer) -> CoreTokenizer:
 
 
 def small_pieces(parallel: Parallel, size: int) -> None:
-    parallel.piece = parallel.smallest = size
+    parallel.part = parallel.smallest = size
     parallel.shared = 1
 
 

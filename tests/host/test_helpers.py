@@ -36,7 +36,7 @@ SETUP = """
     from pywasmtok._host.calls.helpers import helpers
 
     def small_pieces(tok):
-        tok._parallel.piece = tok._parallel.smallest = 1000
+        tok._parallel.part = tok._parallel.smallest = 1000
         tok._parallel.shared = 1
         return tok
 
@@ -69,7 +69,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def small_pieces(tok: CoreTokenizer, size: int = 1000) -> CoreTokenizer:
-    tok._parallel.piece = tok._parallel.smallest = size
+    tok._parallel.part = tok._parallel.smallest = size
     tok._parallel.shared = 1
     return tok
 

@@ -79,7 +79,7 @@ def test_k12_where_short_calls_cannot_be_ended(call: str) -> None:
         + f"""
     assert not tok._short(lambda one: one.core.stoppable)
     assert tok._long(lambda one: one.core.stoppable)
-    tok._parallel.piece = tok._parallel.smallest = 1 << 20
+    tok._parallel.part = tok._parallel.smallest = 1 << 20
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     began = time.monotonic()

@@ -142,7 +142,7 @@ def add(line: dict[str, Any], shape: str, found: Findings) -> None:
     line["shapes"] = dict(Counter(line["shapes"]) + Counter({shape: found.bytes}))
 
 
-PATHS = ("call", "batch", "batch over threads", "long text in pieces", "offsets")
+PATHS = ("call", "batch", "batch over threads", "long text in parts", "offsets")
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:

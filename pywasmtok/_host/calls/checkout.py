@@ -113,7 +113,7 @@ class Checkout:
 
     def help(self, job: Job, work: Callable[[Instance], Any], size: int) -> Any:
         """In a helper thread. Raises `Interrupted` when the job has been stopped."""
-        # Only large pieces need an instance that can be stopped: usual ones end soon enough.
+        # Only large tasks need an instance that can be stopped: usual ones end soon enough.
         stoppable = job.apart and size >= LONG_TEXT
         while True:
             self._pool.look_at_handlers()

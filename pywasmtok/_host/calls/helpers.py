@@ -1,9 +1,9 @@
 """The threads that help with large calls: one group for all tokenizers of the process.
 
-The calling thread does the work; helper threads take pieces of it. So a call never waits for a free
-thread: it has helpers, or it does all of the work itself. Nor does it wait for helpers that the
-system does not schedule: after a while the caller does their last pieces again. It does wait for
-helpers that run, however large their pieces are: doing these twice would gain nothing.
+The calling thread does the work; helper threads take parts of it, the tasks. So a call never waits
+for a free thread: it has helpers, or it does all of the work itself. Nor does it wait for helpers
+that the system does not schedule: after a while the caller does their last tasks again. It does
+wait for helpers that run, however large their tasks are: doing these twice would gain nothing.
 
 As many threads take part in such calls at one time, callers among them, as there are processors,
 however many call; when one is done, its processor goes to the call with the fewest helpers.
@@ -35,15 +35,15 @@ from . import cancel, deadline, interrupt
 if TYPE_CHECKING:
     from .pool import Pool
 
-# Waiting is cut into pieces: a signal that comes after Python has looked for signals and before the
+# Waiting is cut into steps: a signal that comes after Python has looked for signals and before the
 # system waits would be seen too late, and in the child of a fork no helper is left to end the wait.
 _WAIT_SECONDS: Final = 0.05
 
 # How long the end of the interpreter waits for each helper.
 _PATIENCE_SECONDS: Final = 1.0
 
-# How long to wait for helpers before doing their pieces again: a share of the time that the call
-# has taken, which is more than a piece takes.
+# How long to wait for helpers before doing their tasks again: a share of the time that the call
+# has taken, which is more than a task takes.
 _PATIENCE_SHARE: Final = 0.25
 _SHORTEST_PATIENCE: Final = 0.001
 # A helper that had a processor for this share of the wait is running, and is waited for.
@@ -52,17 +52,17 @@ _RUNS: Final = 0.5
 _MISSING: Final = object()
 
 
-# Does a piece of work; gets its number and, in a helper thread, the job that it belongs to.
+# Does a task; gets its number and, in a helper thread, the job that it belongs to.
 Work = Callable[[int, "Job | None"], Any]
 
 
 class Job:
-    """Pieces of work, which the caller and its helpers take one by one; their results, in order."""
+    """Tasks, which the caller and its helpers take one by one; their results, in order."""
 
-    def __init__(self, pieces: int, work: Work, threads: int, order: Iterable[int] = ()) -> None:
-        """`order` says which piece to begin with; by default from the first to the last."""
-        self.results: list[Any] = [_MISSING] * pieces
-        self.most_helpers = min(threads, pieces) - 1
+    def __init__(self, tasks: int, work: Work, threads: int, order: Iterable[int] = ()) -> None:
+        """`order` says which task to begin with; by default from the first to the last."""
+        self.results: list[Any] = [_MISSING] * tasks
+        self.most_helpers = min(threads, tasks) - 1
         # Instances that helpers are inside of, to be stopped with the job, and whose they are.
         self.inside: dict[Instance, Pool] = {}
         self.stopped = False
@@ -73,10 +73,10 @@ class Job:
         self._token = cancel.current()
         self.left: SimpleQueue[None] = SimpleQueue()
         self._work = work
-        # Taking from it is atomic: two threads never get the same piece.
-        self._waiting = deque(order or range(pieces))
+        # Taking from it is atomic: two threads never get the same task.
+        self._waiting = deque(order or range(tasks))
         self._error: BaseException | None = None
-        self._failed = pieces
+        self._failed = tasks
         self._lock = threading.Lock()
 
     @property
@@ -85,14 +85,14 @@ class Job:
         return bool(self._waiting) and not self.stopped
 
     def take_part(self, helped: Job | None) -> None:
-        """Does pieces until none is left. What the core refuses is kept for the end."""
+        """Does tasks until none is left. What the core refuses is kept for the end."""
         with deadline.until(self._end), cancel.cancellable(self._token):
             while not self.stopped:
                 try:
-                    piece = self._waiting.popleft()
+                    task = self._waiting.popleft()
                 except IndexError:
                     return
-                self._do(piece, helped)
+                self._do(task, helped)
 
     def help(self) -> None:
         """`take_part` for a helper: nothing may end its thread."""
@@ -105,7 +105,7 @@ class Job:
             self.stop()
 
     def stop(self) -> None:
-        """No thread takes another piece, and helpers abandon those that they have begun."""
+        """No thread takes another task, and helpers abandon those that they have begun."""
         self.stopped = True
         for instance in tuple(self.inside):
             instance.cancel()
@@ -136,24 +136,24 @@ class Job:
     def do_what_is_missing(self, helped: Job | None) -> None:
         """What helpers have taken and not finished. They may still do so: it is the same."""
         with deadline.until(self._end), cancel.cancellable(self._token):
-            for piece, result in enumerate(self.results):
+            for task, result in enumerate(self.results):
                 if result is _MISSING and not self.stopped:
-                    self._do(piece, helped)
+                    self._do(task, helped)
 
-    def _do(self, piece: int, helped: Job | None) -> None:
-        # Of several errors the first piece's is raised, as if they were done in order: pieces in
+    def _do(self, task: int, helped: Job | None) -> None:
+        # Of several errors the first task's is raised, as if they were done in order: tasks in
         # front of a failed one are still done, those behind it are not.
-        if piece > self._failed:
+        if task > self._failed:
             return
         try:
-            self.results[piece] = self._work(piece, helped)
+            self.results[task] = self._work(task, helped)
         except Interrupted:
             if not self.stopped:
                 raise
         except TokenizerError as error:
             with self._lock:
-                if piece < self._failed:
-                    self._failed, self._error = piece, error
+                if task < self._failed:
+                    self._failed, self._error = task, error
 
 
 class _Worker:
@@ -203,9 +203,9 @@ class HelperThreads:
         self._lock = threading.RLock()
 
     def run(self, job: Job, apart: bool = False) -> list[Any]:
-        """The results of all pieces; the calling thread does its share.
+        """The results of all tasks; the calling thread does its share.
 
-        An exception that the pieces do not explain (Ctrl-C) ends all of them. `apart`: the share is
+        An exception that the tasks do not explain (Ctrl-C) ends all of them. `apart`: the share is
         done by the thread that makes the long calls of the main thread, for signals to be heard.
         """
         job.apart = apart
@@ -262,7 +262,7 @@ class HelperThreads:
     def _work_off(self, job: Job, helped: Job | None) -> None:
         start = time.monotonic()
         job.take_part(helped)
-        # A helper that runs is done with its last piece about now.
+        # A helper that runs is done with its last task about now.
         patience = max(_SHORTEST_PATIENCE, (time.monotonic() - start) * _PATIENCE_SHARE)
         while True:
             before = self._seconds_of_helpers(job)

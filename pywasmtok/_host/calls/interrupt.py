@@ -5,7 +5,7 @@ main thread is inside the core there are none, and KeyboardInterrupt would come 
 over. So the main thread lets a helper thread make its long calls and waits on a lock, which
 signals do interrupt; an exception of a handler then stops the call by moving the engine's epoch.
 Where the code does not look at the epoch, the abandoned call goes on in the helper thread, and both
-end together: so only work that ends soon is done there (reading a file, a piece).
+end together: so only work that ends soon is done there (reading a file, a task).
 
 Calls of other threads need nothing of this: no signal handler ever runs there. Running the
 handlers from a callback of the engine inside the main thread looks simpler, but an exception that
@@ -28,10 +28,10 @@ from .cancel import CancelToken
 # How long to wait for a cancelled call. A sound core stops within a millisecond; a worker of a
 # shared memory may sleep in a lock of the guest, and is then left alone.
 _PATIENCE_SECONDS: Final = 1.0
-# The same where nothing can stop the call: a piece of a text may be over soon, a load is not.
+# The same where nothing can stop the call: a part of a text may be over soon, a load is not.
 _PIECE_SECONDS: Final = 0.03
 
-# Waiting for a lock is cut into pieces: on Windows no signal interrupts it, and elsewhere one that
+# Waiting for a lock is cut into steps: on Windows no signal interrupts it, and elsewhere one that
 # comes after Python has looked for signals and before the system waits would be seen too late.
 _WAIT_SECONDS: Final = 0.05
 

@@ -1,6 +1,6 @@
-"""Large inputs in pieces: cut, done by one thread or by several, joined in order.
+"""Large inputs, cut into tasks: done by one thread or by several, joined in order.
 
-Also one thread works in pieces. Buffers of a size that stays in the near caches are faster, and
+One thread works task by task, too. Buffers of a size that stays in the near caches are faster, and
 signal handlers run between two of them.
 """
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 # So much goes into one call, in characters of text or bytes of ids. At 32 KB calls cost too much,
 # from 256 KB on text and ids leave the near caches.
-PIECE: Final = 64 * 1024
+PART: Final = 64 * 1024
 
 # Below this, a helper costs more than it saves: it takes some 50 us to come.
 SHARED: Final = 48 * 1024
 
-# Each thread should get some pieces, so that all are done at about the same time.
-_PIECES_A_THREAD: Final = 4
-_SMALLEST_PIECE: Final = 8 * 1024
+# Each thread should get some tasks, so that all are done at about the same time.
+_TASKS_A_THREAD: Final = 4
+_SMALLEST_PART: Final = 8 * 1024
 
-# So many pieces of usual size are too much for one.
+# So many tasks of usual size are too much for one.
 _TOO_LONG: Final = 2
 
 # Many small items are copied once more on the host: a write into guest memory each costs more.
@@ -65,7 +65,7 @@ class Parallel:
 
         self._job, self._helpers, self._in_main_thread = Job, helpers, in_main_thread
         # Tests make them small.
-        self.piece, self.shared, self.smallest = PIECE, SHARED, _SMALLEST_PIECE
+        self.part, self.shared, self.smallest = PART, SHARED, _SMALLEST_PART
         self.is_long = is_long
         self._cutter = Cutter()
 
@@ -87,7 +87,7 @@ class Parallel:
         """The details of one long text, part after part, by one thread: most of the time goes into
         Python's objects. None if it has to be done in one."""
         simple = self._simple(run)
-        text = self._cutter.parts_of(simple, data, flags, self.piece)
+        text = self._cutter.parts_of(simple, data, flags, self.part)
         if text is None or text.parts == 1:
             return None
         # Parts run where Ctrl-C ends them: no other thread waits for the signal.
@@ -120,8 +120,8 @@ class Parallel:
         goal = self._size(total, threads)
         cuts = _cuts(sizes, goal)
         simple = self._simple(run)
-        # Each piece is a cut of the batch, or a part of a text that is too long for one.
-        pieces: list[tuple[slice, LongText | None, int]] = []
+        # Each task is a cut of the batch, or a part of a text that is too long for one.
+        tasks: list[tuple[slice, LongText | None, int]] = []
         for cut in cuts:
             text = None
             if cut.stop == cut.start + 1 and sizes[cut.start] > _TOO_LONG * goal:
@@ -129,19 +129,19 @@ class Parallel:
                     data, _ = _utf8_of(texts, cut)
                 text = self._cutter.parts_of(simple, b"".join(data), flags, goal)
             parts = 1 if text is None else text.parts
-            pieces += [(cut, text, part) for part in range(parts)]
+            tasks += [(cut, text, part) for part in range(parts)]
 
-        def piece(number: int, helped: Job | None) -> tuple[bytes, bytes | None]:
-            cut, text, part = pieces[number]
+        def task(number: int, helped: Job | None) -> tuple[bytes, bytes | None]:
+            cut, text, part = tasks[number]
             with _places_from(cut.start):
                 if text is None:
                     return several(cut, helped)
                 ids = text.ids_of(part, simple, helped)
                 return ids, None if part else array("I", (0, len(ids) // 4)).tobytes()
 
-        weights = [sum(sizes[cut]) if text is None else goal for cut, text, _ in pieces]
+        weights = [sum(sizes[cut]) if text is None else goal for cut, text, _ in tasks]
         order = _largest_first(weights, goal)
-        return _joined(self._done(len(pieces), piece, threads, total, order))
+        return _joined(self._done(len(tasks), task, threads, total, order))
 
     def decode_batch(
         self, run: Run, lists: Sequence[bytes], flags: int, threads: int | None
@@ -151,7 +151,7 @@ class Parallel:
         threads = self._threads(threads) if total >= self.shared else 1
         cuts = _cuts(sizes, self._size(total, threads))
 
-        def piece(number: int, helped: Job | None) -> list[str]:
+        def task(number: int, helped: Job | None) -> list[str]:
             cut = cuts[number]
             data = lists[cut]
             lengths = array("I", [len(ids) // 4 for ids in data]).tobytes()
@@ -166,37 +166,37 @@ class Parallel:
             return texts
 
         weights = [sum(sizes[cut]) for cut in cuts]
-        order = _largest_first(weights, self.piece)
-        return list(chain.from_iterable(self._done(len(cuts), piece, threads, total, order)))
+        order = _largest_first(weights, self.part)
+        return list(chain.from_iterable(self._done(len(cuts), task, threads, total, order)))
 
     def _done(
         self,
-        pieces: int,
-        piece: Callable[[int, Job | None], Any],
+        tasks: int,
+        task: Callable[[int, Job | None], Any],
         threads: int,
         size: int,
         order: Iterable[int] = (),
     ) -> list[Any]:
-        """What `piece` gives for each number, in order, by as many threads."""
+        """What `task` gives for each number, in order, by as many threads."""
         apart = size >= self.is_long and self._in_main_thread()
-        if pieces == 1 or not (threads > 1 or apart):
-            return [piece(number, None) for number in range(pieces)]
-        return self._helpers.run(self._job(pieces, piece, threads, order), apart)
+        if tasks == 1 or not (threads > 1 or apart):
+            return [task(number, None) for number in range(tasks)]
+        return self._helpers.run(self._job(tasks, task, threads, order), apart)
 
     def _threads(self, asked: int | None) -> int:
         usable = processors.usable()
         return min(asked or self.threads or usable, usable)
 
     def _size(self, total: int, threads: int) -> int:
-        """Of a piece, where so much is shared by so many."""
-        return min(self.piece, max(self.smallest, total // (_PIECES_A_THREAD * threads)))
+        """Of a task, where `total` is shared by so many threads."""
+        return min(self.part, max(self.smallest, total // (_TASKS_A_THREAD * threads)))
 
     def _simple(self, run: Run) -> Callable[[int, Callable[[Instance], Any], Job | None], Any]:
         return lambda size, work, helped: run(size, work, self.is_long, helped)
 
 
 def _largest_first(weights: Sequence[int], usual: int) -> list[int]:
-    """Pieces that are much larger than usual come first: begun last, one would delay the end."""
+    """Tasks that are much larger than usual come first: begun last, one would delay the end."""
     return sorted(range(len(weights)), key=lambda number: -(weights[number] // (2 * usual)))
 
 

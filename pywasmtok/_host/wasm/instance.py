@@ -608,7 +608,7 @@ class Instance(GuestMemory):
                 f"an input of {length} bytes passes the bound of {config.MAX_INPUT} for one call",
                 config.MAX_INPUT,
                 length,
-                hint="Cut it into pieces",
+                hint="Cut it into parts",
             )
         wanted = max(_SMALLEST_INPUT, length + length // 4)
         # The guest has no room for what it may not even hold as input.

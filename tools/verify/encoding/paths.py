@@ -55,7 +55,7 @@ class Comparison:
         findings.ids = sum(map(len, expected)) // 4
 
         for text, size, ids in zip(texts, sizes, expected, strict=True):
-            path = "call" if size < LONG_TEXT else "long text in pieces"
+            path = "call" if size < LONG_TEXT else "long text in parts"
             findings.paths[path] += size
             self._check(findings, path, text, self._call(text), ids)
 
