@@ -27,7 +27,7 @@ def every() -> list[Command]:
 
 
 def examples() -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The lines of each command's help."""
+    """The example lines in the help of each command, by its words."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def below(parser: Parser, path: tuple[str, ...]) -> None:

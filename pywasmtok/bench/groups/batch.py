@@ -27,12 +27,10 @@ def run(bench: Bench) -> Iterator[Row]:
     for corpus in plan.corpora:
         bench.warm_up(corpus)
         for count, size in ((plan.messages, MESSAGE), (LONG_TEXTS, plan.volume)):
-            batches = [[bench.texts(corpus, size, count)] for _ in range(min(plan.rounds, ROUNDS))]
             for form in ("buffer", "list"):
-                field = batchers(bench.libraries, form)
-                # The lists get other texts: those of the buffers have been seen.
-                if form == "list":
-                    batches = [[bench.texts(corpus, size, count)] for _ in batches]
-                results = measure(field, batches, bench.rng)
+                # Other texts for each form: the caches have those of the other.
+                rounds = range(min(plan.rounds, ROUNDS))
+                batches = [[bench.texts(corpus, size, count)] for _ in rounds]
+                results = measure(batchers(bench.libraries, form), batches, bench.rng)
                 case: Case = {"text": corpus, "texts": count, "bytes": size, "ids as": form}
                 yield from bench.rates(case, SPEED, count * size, results)

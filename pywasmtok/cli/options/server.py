@@ -45,7 +45,7 @@ def _serve(commands: Any) -> None:
         "--store",
         type=path,
         metavar="FOLDER",
-        help="where all is kept; default: memory, and nothing is",
+        help="the folder of the store; default: in memory, lost at the end",
     )
     made.add_argument(
         "--encoder",
@@ -201,5 +201,6 @@ def _limits(made: Parser) -> None:
         nargs="*",
         default=[],
         metavar="LIMIT=VALUE",
-        help="such as concurrent=4, stored_bytes=1000000000, calls.deadline=0.5; none: no bound",
+        help="such as concurrent=4, stored_bytes=1000000000, calls.deadline=0.5; none, no bound, "
+        "is for the deadline and the bounds of calls",
     )

@@ -18,6 +18,7 @@ from ..contract import PUBLIC, AliasRecord, Caller, Listed, ServiceLike
 from ..errors import BadRequest, Forbidden
 from ..names import check_alias, is_digest
 from ..requests import body
+from ..requests.record import LAST_WORDS
 from ..store.failures import typed_errors
 from .answers import json_bytes, json_response
 from .operation import Operation, Parameter
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ACTIONS", "operations"]
 
-ACTIONS: Final = frozenset(
-    {"encode", "decode", "count", "fits", "truncate", "stream", "chat", "render"}
-)
+ACTIONS: Final = LAST_WORDS | {"chat", "render"}
 """Last words of paths below a tokenizer: names that end so would be taken for another's path."""
 
 _CHANGE: Final = 64 << 10

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..contract import Caller
     from .body_budget import Bodies
 
-__all__ = ["Exchange", "route_class"]
+__all__ = ["LAST_WORDS", "Exchange", "route_class"]
 
 
 class Exchange(Struct):
@@ -85,7 +85,7 @@ _CLASSES = {
     "/metrics": "probe",
     "/": "page",
 }
-_LAST_WORDS = frozenset({"encode", "decode", "count", "fits", "truncate", "stream"})
+LAST_WORDS = frozenset({"encode", "decode", "count", "fits", "truncate", "stream"})
 
 
 def route_class(pattern: str) -> str:
@@ -96,7 +96,7 @@ def route_class(pattern: str) -> str:
     if not pattern.startswith("/api/v1/"):
         return "other"
     last = pattern.rpartition("/")[2]
-    if last in _LAST_WORDS:
+    if last in LAST_WORDS:
         return last
     area = pattern.split("/")[3]
     if area in ("tenants", "reload"):

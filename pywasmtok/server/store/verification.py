@@ -60,17 +60,18 @@ class Verification:
             if with_files:
                 before = self._files.names()
                 for file in sorted(files_in(connection, "tokenizers")):
-                    problem, is_aside = self._check_file(file, sizes.append, pace)
+                    problem, is_aside, size = self._check_file(file, pace)
                     problems += [problem] if problem else []
                     aside += is_aside
+                    sizes += [] if size is None else [size]
                 problems += [f"{file} has no record" for file in self._nameless(before)]
         if len(problems) > _MOST_NAMED:
             problems[_MOST_NAMED:] = [f"{len(problems) - _MOST_NAMED} more problems"]
         return Checked(problems, aside, len(sizes), sum(sizes))
 
     def set_records_aside(self) -> int:
-        """How many records are gone: damaged ones, and keys and names that go with them. None where
-        the disk does not allow it, and within a transaction."""
+        """How many records were taken out: damaged ones, and keys and names that go with them. 0
+        where the disk does not allow it, and within a transaction."""
         connection = self._database.connection()
         if connection.in_transaction or not _to_take_out(connection):
             return 0
@@ -107,27 +108,27 @@ class Verification:
             return len(rows)
 
     def _check_file(
-        self, file: str, read: Callable[[int], object], pace: Callable[[int], object]
-    ) -> tuple[str | None, bool]:
-        total = 0
+        self, file: str, pace: Callable[[int], object]
+    ) -> tuple[str | None, bool, int | None]:
+        """The problem, whether the file was set aside, and how many bytes an existing one has."""
+        parts: list[int] = []
 
         def part(length: int) -> None:
-            nonlocal total
-            total += length
+            parts.append(length)
             pace(length)
 
         try:
             is_damaged = self._files.is_damaged(file, part)
         except FileNotFoundError:
             still = self._database.rows("SELECT 1 FROM tokenizers WHERE file = ? LIMIT 1", (file,))
-            return (f"{file} is missing" if still else None), False
-        read(total)
+            return (f"{file} is missing" if still else None), False, None
         if not is_damaged:
-            return None, False
+            return None, False, sum(parts)
         try:
-            return f"{file} is damaged", self.set_file_aside(file)
+            return f"{file} is damaged", self.set_file_aside(file), sum(parts)
         except TokenizerError as error:
-            return f"{file} is damaged, and could not be set aside: {error}", False
+            problem = f"{file} is damaged, and could not be set aside: {error}"
+            return problem, False, sum(parts)
 
     def _nameless(self, before: list[str]) -> list[str]:
         """Files that were there before and are there now, and have no record."""
