@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..tenants.counts import Counts
     from ..tenants.limits import TenantLimits
     from ..tokenizer.tokenizer import Tokenizer
+    from .scheduling.executor import ThreadWork
 
 __all__ = [
     "LOCAL",
@@ -28,7 +29,6 @@ __all__ = [
     "Store",
     "TenantRecord",
     "TokenizerRecord",
-    "Work",
 ]
 
 T = TypeVar("T")
@@ -268,40 +268,13 @@ class Served:
         return self._tokenizer is not None
 
 
-class Work(Protocol):
-    """Calls into sandboxes, off the event loop, scheduled fairly between tenants."""
-
-    async def run(
-        self,
-        tenant: TenantLike,
-        cost: int,
-        call: Callable[[], T],
-        *,
-        inline: bool = False,
-        about: str = "",
-    ) -> T:
-        """`cost`: bytes of text, ids and files, as the bucket and the turns count them.
-        TooManyRequests and Overloaded come before anything is done. Cancelling the awaiting task
-        takes the call out of the queue, or stops it. `inline`: the caller knows that it is short;
-        whether it may then run on the event loop is decided here. `about`: with which tokenizer;
-        how long its calls take is learned."""
-        ...
-
-    def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
-        """`run` of a short call, at once, on the event loop; the tenant has admitted it.
-        NotNowError: it cannot run now, and nothing has been done."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class ServiceLike(Protocol):
     """All that handlers of requests need; one a process, at `request.app.state.service`."""
 
     config: Any
     store: Store
     counts: Counts
-    work: Work
+    work: ThreadWork
     metrics: Any
     lifecycle: Any
     checks: Any

@@ -18,7 +18,7 @@ import msgspec
 from ..errors import InvalidArgument, LoadError, TokenizerError
 from ..loading.choice import choose_encoder
 from ..loading.factory import CANNOT_SERVE, fall_back, hf_may_read, hf_reads
-from ..tenants.contract import FileInfo, TenantLike, TenantPoolLike, Usage
+from ..tenants.contract import FileInfo, TenantLike, Usage
 from ..tenants.counts import Counts
 from ..tenants.errors import Overloaded, StorageFull, TooManyRequests, UnknownTokenizer
 from ..tenants.limits import TenantLimits
@@ -39,7 +39,6 @@ from .contract import (
     Store,
     TenantRecord,
     TokenizerRecord,
-    Work,
 )
 from .errors import NotFound
 from .lifecycle import Lifecycle
@@ -52,7 +51,9 @@ from .store.schedule import Checks
 
 if TYPE_CHECKING:
     from ..loading.sources.lazy import LazyFile
+    from ..tenants.pool import TenantPool
     from ..tokenizer.tokenizer import Tokenizer
+    from .scheduling.executor import ThreadWork
 
 __all__ = ["Service"]
 
@@ -89,8 +90,8 @@ class Service:
         self,
         config: Config,
         store: Store,
-        pool: TenantPoolLike,
-        work: Work,
+        pool: TenantPool,
+        work: ThreadWork,
         *,
         metrics: Any = None,
         access_log: Any = None,

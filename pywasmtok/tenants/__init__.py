@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .contract import FileInfo, Files, TenantLike, TenantPoolLike, Usage
+from .contract import FileInfo, Files, TenantLike, Usage
 from .errors import Cancelled, Overloaded, StorageFull, TooManyRequests, UnknownTokenizer
 from .limits import TenantLimits
 
@@ -35,7 +35,6 @@ __all__ = [
     "TenantLike",
     "TenantLimits",
     "TenantPool",
-    "TenantPoolLike",
     "TooManyRequests",
     "UnknownTokenizer",
     "Usage",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
     from .limits import TenantLimits
 
-__all__ = ["FileInfo", "Files", "TenantLike", "TenantPoolLike", "Usage"]
+__all__ = ["FileInfo", "Files", "TenantLike", "Usage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +114,3 @@ class TenantLike(Protocol):
         ...
 
     def usage(self) -> Usage: ...
-
-
-class TenantPoolLike(Protocol):
-    def add(self, name: str, limits: TenantLimits, files: Files | None = None) -> TenantLike: ...
-
-    def get(self, name: str) -> TenantLike:
-        """KeyError: there is none."""
-        ...
-
-    def set_limits(self, name: str, limits: TenantLimits) -> None:
-        """For calls from now on."""
-        ...
-
-    def remove(self, name: str) -> None: ...
-
-    def evict(self) -> int:
-        """Drops the instances of the tenants that were idle for longest, until the pool's memory is
-        within its bound. Returns how many tenants lost theirs."""
-        ...
-
-    def close(self) -> None: ...

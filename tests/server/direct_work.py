@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from pywasmtok.server.scheduling.executor import ThreadWork
 from pywasmtok.tenants.contract import TenantLike
 
 __all__ = ["DirectWork"]
@@ -12,7 +13,10 @@ __all__ = ["DirectWork"]
 T = TypeVar("T")
 
 
-class DirectWork:
+class DirectWork(ThreadWork):
+    def __init__(self) -> None:
+        """It has no threads."""
+
     async def run(
         self,
         tenant: TenantLike,
@@ -28,5 +32,5 @@ class DirectWork:
     def run_now(self, tenant: TenantLike, cost: int, call: Callable[[], T], about: str = "") -> T:
         return call()
 
-    def close(self) -> None:
+    def close(self, seconds: float = 5.0) -> None:
         """It has nothing."""

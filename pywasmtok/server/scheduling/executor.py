@@ -175,8 +175,11 @@ class ThreadWork:
         inline: bool = False,
         about: str = "",
     ) -> T:
-        """`inline`: the call is short, and may be begun again from the start. `about`: with which
-        tokenizer; how long its calls take is learned."""
+        """`cost`: bytes of text, ids and files, as the bucket and the turns count them.
+        TooManyRequests and Overloaded come before anything is done. Cancelling the awaiting task
+        takes the call out of the queue, or stops it. `inline`: the call is short, and may be begun
+        again from the start; whether it then runs on the event loop is decided here. `about`: with
+        which tokenizer; how long its calls take is learned."""
         name, limits = tenant.name, tenant.limits
         with self._lock:
             cost_model = self._cost_models.of(name, about, inline)
