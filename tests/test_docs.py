@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+from pywasmtok.bench.json_text import json_text
+from pywasmtok.bench.record import SCHEMA
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -285,3 +289,12 @@ def test_no_file_names_somebodys_machine() -> None:
             continue
         found += [f"{path.relative_to(ROOT)}: {hit[0]}" for hit in MACHINE_PATH.finditer(text)]
     assert found == []
+
+
+def test_records_have_a_line_for_what_fits_into_one() -> None:
+    """As the tools write them, and `pywasmtok bench` those with rows."""
+    for path in sorted((ROOT / "docs/records").glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        record = json.loads(text)
+        if record.get("schema") != SCHEMA:
+            assert text == json_text(record) + "\n", path.name

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import InvalidArgument, LoadError, SourceNotFound
 from ..loading.sources.paths import write
+from .json_text import json_text
 from .rows import Row
 
 __all__ = ["SCHEMA", "Record", "schema"]
@@ -65,7 +66,8 @@ class Record:
         at all: a run that goes on needs the record that was there."""
         document = self.as_json()
         rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in document.pop("rows"))
-        head = json.dumps(document, ensure_ascii=False, indent=1).removesuffix("\n}")
+        # With its names alone, it is longer than a line.
+        head = json_text(document).removesuffix("\n}")
         text = f'{head},\n "rows": [\n{rows}\n]\n}}\n'
         write(os.fsencode(path), text.encode())
 

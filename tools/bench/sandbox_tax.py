@@ -10,7 +10,6 @@ all ids are compared. A figure is processor time divided by the native build's. 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import shlex
 import statistics
@@ -24,6 +23,7 @@ from typing import Any
 
 from pywasmtok.bench import machine
 from pywasmtok.bench.inputs.texts import CORPORA, Tape
+from pywasmtok.bench.json_text import json_text
 from pywasmtok.bench.libraries.files import TokenizerFile
 from pywasmtok.bench.libraries.native import Native, NoNativeBuildError, build
 from pywasmtok.bench.measure import Contender, Result, flat, measure
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = f"python -m tools.bench.sandbox_tax {shlex.join(words)}"
     if chosen.json:
         whole = {"date": began, "command": command, "machine": place, "rows": record}
-        chosen.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        chosen.json.write_text(json_text(whole) + "\n", encoding="utf-8")
     if chosen.markdown:
         top = head(began, f"`{command}`", place, machine.versions())
         page = "\n".join([*top, "", table(record)]) + "\n"

@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 
 from pywasmtok.bench import machine
 from pywasmtok.bench.inputs.texts import write
+from pywasmtok.bench.json_text import json_text
 
 from .serving.load import Measured, exchange, measure, request
 from .serving.servers import WHICH
@@ -311,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record["cases"] = [case.summary() for case in cases]
     record["beside"] = [case.summary() for case in beside]
     if options.json:
-        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json_text(record) + "\n", encoding="utf-8")
     if options.markdown:
         options.markdown.write_text(markdown(record), encoding="utf-8")
     if not options.json and not options.markdown:

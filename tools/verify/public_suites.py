@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import os
 import platform
 import subprocess
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from pywasmtok.backends.hf import REFERENCE
+from pywasmtok.bench.json_text import json_text
 
 from .suites.reasons import reason_of
 
@@ -181,7 +181,7 @@ def main() -> None:
     record = {"date": today, "machine": machine, "suites": found}
     print(markdown(record))
     if asked.record:
-        asked.record.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+        asked.record.with_suffix(".json").write_text(json_text(record) + "\n")
         asked.record.with_suffix(".md").write_text(markdown(record))
 
 

@@ -18,6 +18,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pywasmtok.bench.json_text import json_text
 from pywasmtok.bench.plots.figures import Figure, Panel, Point, lines
 from pywasmtok.client import AsyncClient
 
@@ -64,7 +65,7 @@ class Record:
         }
 
     def as_json(self) -> str:
-        return json.dumps({**asdict(self), "growth an hour": self.slopes()}, indent=1)
+        return json_text({**asdict(self), "growth an hour": self.slopes()})
 
     def __str__(self) -> str:
         last = self.samples[-1]

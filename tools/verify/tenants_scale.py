@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import sys
 import tempfile
 import time
@@ -23,6 +22,7 @@ from typing import Any
 from pywasmtok import Limits, SnapshotStore
 from pywasmtok._host.linux.private_memory import most_maps
 from pywasmtok.bench import machine
+from pywasmtok.bench.json_text import json_text
 from pywasmtok.tenants import Tenant, TenantLimits, TenantPool
 
 LIMITS = TenantLimits(
@@ -268,7 +268,7 @@ def main() -> int:
     stem = f"{report['date'][:10]}-tenants"
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{stem}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{stem}.json").write_text(json_text(report) + "\n", encoding="utf-8")
     (folder / f"{stem}.md").write_text(text, encoding="utf-8")
     print(text)
     return 0

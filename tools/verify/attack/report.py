@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from pywasmtok.bench.json_text import json_text
 
 from .good import Good, fairness, percentile
 
@@ -149,15 +150,14 @@ class Record:
         return found
 
     def as_json(self) -> str:
-        return json.dumps(
+        return json_text(
             {
                 **asdict(self),
                 "contained": self.contained,
                 "p99 beside / alone": self.slower,
                 "RSS growth": self.growth,
                 "p99 computing / alone": self.crowded.p99 / self.alone.p99,
-            },
-            indent=1,
+            }
         )
 
     def as_markdown(self) -> str:
@@ -231,7 +231,7 @@ class Each:
         return found
 
     def as_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
+        return json_text(asdict(self))
 
     def as_markdown(self) -> str:
         rows = [

@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pywasmtok.bench.json_text import json_text
+
 from .table import PROGRAMS, Program
 from .turns import SIDES, Turn, environment, run
 
@@ -164,7 +166,7 @@ def main() -> int:
     }
     print(markdown(record), end="")
     if asked.record is not None:
-        asked.record.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+        asked.record.with_suffix(".json").write_text(json_text(record) + "\n")
         asked.record.with_suffix(".md").write_text(markdown(record))
     return int(any(one["equal rounds"] != one["rounds"] for one in rows))
 

@@ -17,6 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pywasmtok.bench.json_text import json_text
+
 from ..vllm.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,7 +68,7 @@ def main() -> int:
     if chosen.record:
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         record = {"date": today, "sglang": chosen.version, **families}
-        chosen.record.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        chosen.record.write_text(json_text(record) + "\n")
     for name, found in families.items():
         print(name, json.dumps(found))
     return 1 if any(found["differ"] or not found["on"] for found in families.values()) else 0

@@ -21,6 +21,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pywasmtok.bench.json_text import json_text
+
 from .families import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,7 +114,7 @@ def main() -> int:
             "machine": f"Python {platform.python_version()}, {os.cpu_count()} cores",
             **reports,
         }
-        chosen.record.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        chosen.record.write_text(json_text(record) + "\n")
     return 1 if wrong else 0
 
 
