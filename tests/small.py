@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 TEXT = "Hello world, héllo 你好 <|user|>x"
@@ -72,6 +73,13 @@ def definition(**changes: Any) -> dict[str, Any]:
 
 def file(**changes: Any) -> bytes:
     return json.dumps(definition(**changes), ensure_ascii=False).encode()
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    """The path of the file, which is in this folder then."""
+    path = folder / "tokenizer.json"
+    path.write_bytes(file(**changes))
+    return path
 
 
 # HuggingFace loads it, and the core refuses it: what a grapheme cluster is in a pattern.

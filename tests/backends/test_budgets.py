@@ -113,8 +113,7 @@ def test_items() -> None:
 
 
 def test_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path)
     size = path.stat().st_size
     assert pywasmtok.create_tokenizer(path, limits=Limits(max_file_bytes=size)).limits is None
     with pytest.raises(errors.InputTooLarge) as caught:

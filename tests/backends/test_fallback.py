@@ -21,9 +21,7 @@ from pywasmtok.tokenizer.special import policy
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return path
+    return small.write(tmp_path)
 
 
 @pytest.fixture
@@ -191,8 +189,7 @@ def test_a_real_feature(unserved: Path, caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_where_huggingface_refuses_too_the_core_speaks(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file(model={"type": "Quantum", "vocab": {}}))
+    path = small.write(tmp_path, model={"type": "Quantum", "vocab": {}})
     with pytest.raises(pywasmtok.Unsupported) as caught:
         pywasmtok.create_tokenizer(path)
     assert caught.value.feature == "model:Quantum"
@@ -295,8 +292,7 @@ def test_a_wrong_text_is_no_reason(path: Path, faulty: list[Faulty]) -> None:
 def test_where_the_fallback_panics_too(
     tmp_path: Path, faulty: list[Faulty], caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file(pre_tokenizer=PANICS))
+    path = small.write(tmp_path, pre_tokenizer=PANICS)
     tok = pywasmtok.create_tokenizer(path)
     for core in faulty:
         core.error = errors.LimitExceeded("too far back")
@@ -314,8 +310,7 @@ def test_a_batch_that_is_padded_together(tmp_path: Path) -> None:
         "pad_type_id": 0,
         "pad_token": "</s>",
     }
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file(padding=padding))
+    path = small.write(tmp_path, padding=padding)
     tok = pywasmtok.create_tokenizer(path)
     assert tok.encode("Hello").served_by == "core"
     batch = tok.encode_batch(["Hello world", ("é", "x"), "Hello"])

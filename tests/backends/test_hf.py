@@ -32,9 +32,7 @@ PANICS = {
 
 @pytest.fixture
 def panics(tmp_path: Path) -> Path:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file(pre_tokenizer=PANICS))
-    return path
+    return small.write(tmp_path, pre_tokenizer=PANICS)
 
 
 def test_a_panic_becomes_an_error(panics: Path) -> None:

@@ -39,9 +39,7 @@ def answer(*arguments: str, stdin: bytes = b"") -> Any:
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return str(path)
+    return str(small.write(tmp_path))
 
 
 def test_encode_shows_ids_pieces_and_who_answered(file: str) -> None:

@@ -210,8 +210,7 @@ def on_terminal(
 
 @needs_pty
 def test_encode_on_a_terminal(tmp_path: Path) -> None:
-    file = tmp_path / "tokenizer.json"
-    file.write_bytes(small.file())
+    file = small.write(tmp_path)
     shown, status = on_terminal("encode", "Hello 世\nx</s>", "-t", str(file))
     assert status == 0
     coloured, table = shown.split("\n\n", 1)

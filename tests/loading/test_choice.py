@@ -138,8 +138,7 @@ def test_an_unknown_argument_is_refused(options: dict[str, Any]) -> None:
 def test_the_environment_reaches_the_tokenizer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path)
     caplog.set_level(logging.INFO, logger="pywasmtok")
     monkeypatch.setenv("DYN_TOKENIZER", "default")
     assert pywasmtok.create_tokenizer(path).backend == ("hf", "hf", None, None, None)

@@ -20,9 +20,7 @@ CACHE = ROOT / "tiktoken-cache"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    file = tmp_path / "tokenizer.json"
-    file.write_bytes(small.file())
-    return file
+    return small.write(tmp_path)
 
 
 def test_the_mock() -> None:

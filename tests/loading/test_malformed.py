@@ -141,8 +141,7 @@ MANIFEST = FOLDER / "manifest.json"
 @pytest.fixture(scope="module", autouse=True)
 def _warm(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compiling the core, once a machine, is no part of refusing a file."""
-    path = tmp_path_factory.mktemp("warm") / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path_factory.mktemp("warm"))
     pywasmtok.create_tokenizer(path, preload=True).encode("x")
 
 

@@ -110,8 +110,7 @@ def test_a_table_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_rule_may_lead_to_a_path_and_to_another_name(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path)
     table = {"alias": "model", "model": str(path), "loop": "loop", "a": "b", "b": "a"}
     tok = pywasmtok.create_tokenizer("alias", model_map=table)
     assert tok.source == f"alias (model ({path}))"

@@ -574,8 +574,7 @@ def test_paths_of_a_file_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "x.tiktoken"
-    source = tmp_path / "tokenizer.json"
-    source.write_bytes(small.file())
+    source = small.write(tmp_path)
     assert main(["convert", str(source), str(out)]) == 2
     assert "adds no tokens to a text" in capsys.readouterr().err
     assert not out.exists()

@@ -33,8 +33,7 @@ HEAD = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\n"
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    path = tmp_path_factory.mktemp("small") / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path_factory.mktemp("small"))
     with (
         service_of({"small": str(path)}, bounds=BOUNDS) as service,
         serving(create_app(service, dialects.routes(service)), service.config) as port,

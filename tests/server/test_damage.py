@@ -283,8 +283,7 @@ def test_a_worker_begins_without_a_file_of_the_operators(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.delenv("PYWASMTOK_SNAPSHOTS", raising=False)
-    source = tmp_path / "tokenizer.json"
-    source.write_bytes(small.file())
+    source = small.write(tmp_path)
     names: dict[str, str | Source] = {"own": str(source), "demo": DEMO}
     storage = Storage(path=str(tmp_path / "store"))
     config = Config(storage=storage, logs=Logs(access=False), tokenizers=names)

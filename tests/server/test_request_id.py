@@ -61,8 +61,7 @@ def test_a_forked_worker_makes_other_names() -> None:
 def served(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[int, AccessLog, io.StringIO]]:
-    path = tmp_path_factory.mktemp("small") / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path_factory.mktemp("small"))
     stream = io.StringIO()
     with service_of({"small": str(path)}) as service:
         service.access_log = log = AccessLog(stream, label=str)

@@ -34,8 +34,7 @@ PATH = "/api/v1/tokenizers/small/stream"
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    path = tmp_path_factory.mktemp("small") / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path_factory.mktemp("small"))
     with service_of({"small": str(path)}) as service:
         yield create_app(service)
 

@@ -19,9 +19,7 @@ from pywasmtok import Encoding, EncodingBatch
 
 @pytest.fixture(params=["core", "hf"])
 def tok(request: pytest.FixtureRequest, tmp_path: Path) -> pywasmtok.Tokenizer:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return pywasmtok.create_tokenizer(path, encoder=request.param)
+    return pywasmtok.create_tokenizer(small.write(tmp_path), encoder=request.param)
 
 
 @pytest.fixture

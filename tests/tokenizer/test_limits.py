@@ -19,8 +19,7 @@ from pywasmtok.tokenizer.limits import TemplateLimits
 
 
 def test_a_file_that_is_read_whole(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path)
     size = path.stat().st_size
     limits = pywasmtok.Limits(file_bytes=size)
     assert pywasmtok.create_tokenizer(path, limits=limits).vocab_size == 270

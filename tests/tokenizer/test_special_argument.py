@@ -16,9 +16,7 @@ TEXT = "Hello <|user|> wor</s>ld"
 
 @pytest.fixture(params=["core", "hf"])
 def tok(request: pytest.FixtureRequest, tmp_path: Path) -> pywasmtok.Tokenizer:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return pywasmtok.create_tokenizer(path, encoder=request.param)
+    return pywasmtok.create_tokenizer(small.write(tmp_path), encoder=request.param)
 
 
 def test_names_are_tokens_or_text(tok: pywasmtok.Tokenizer) -> None:

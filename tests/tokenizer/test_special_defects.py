@@ -28,8 +28,7 @@ def make(tmp_path: Path) -> Make:
         ]
         model = {"type": "BPE", "vocab": vocab, "merges": []}
         whole = {"added_tokens": added, "model": model, "post_processor": None, **changes}
-        path = tmp_path / "tokenizer.json"
-        path.write_bytes(small.file(**whole))
+        path = small.write(tmp_path, **whole)
         return pywasmtok.create_tokenizer(path, encoder="core")
 
     return made

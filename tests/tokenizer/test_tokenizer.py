@@ -21,8 +21,7 @@ from pywasmtok.backends.hf import HFBackend
 
 @pytest.fixture(params=["core/hf", "core/core", "hf/hf", "hf/core"])
 def tok(request: pytest.FixtureRequest, tmp_path: Path) -> Tokenizer:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
+    path = small.write(tmp_path)
     encoder, decoder = request.param.split("/")
     tok = pywasmtok.create_tokenizer(path, encoder=encoder, decoder=decoder)
     assert (tok.backend.encoder, tok.backend.decoder) == (encoder, decoder)
@@ -226,9 +225,7 @@ def test_fork(tok: Tokenizer) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_fork_while_another_thread_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    tok = pywasmtok.create_tokenizer(path)
+    tok = pywasmtok.create_tokenizer(small.write(tmp_path))
     ids = tok.encode("Hello").ids
     loading, forked = threading.Event(), threading.Event()
     parent = os.getpid()
@@ -279,8 +276,7 @@ def test_roles_that_a_file_states(tmp_path: Path) -> None:
         "trim_offsets": True,
         "add_prefix_space": False,
     }
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file(**definition))
+    path = small.write(tmp_path, **definition)
     for encoder in ("core", "hf"):
         tok = pywasmtok.create_tokenizer(path, encoder=encoder)
         special = tok.special_tokens

@@ -14,9 +14,7 @@ MARK = "\N{REPLACEMENT CHARACTER}"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return path
+    return small.write(tmp_path)
 
 
 @pytest.mark.parametrize("decoder", ["core", "hf"])

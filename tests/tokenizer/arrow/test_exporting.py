@@ -35,9 +35,7 @@ def _without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture(params=["core", "hf"])
 def tok(request: pytest.FixtureRequest, tmp_path: Path) -> pywasmtok.Tokenizer:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return pywasmtok.create_tokenizer(path, encoder=request.param)
+    return pywasmtok.create_tokenizer(small.write(tmp_path), encoder=request.param)
 
 
 def test_an_encoding_is_an_array_over_its_own_memory(tok: pywasmtok.Tokenizer) -> None:

@@ -23,16 +23,12 @@ TEXTS = [small.TEXT, "", "in the beginning", "x" * 3000, "naïve 🌶", "twelve 
 
 @pytest.fixture(params=["core", "hf"])
 def tok(request: pytest.FixtureRequest, tmp_path: Path) -> Tokenizer:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return pywasmtok.create_tokenizer(path, encoder=request.param)
+    return pywasmtok.create_tokenizer(small.write(tmp_path), encoder=request.param)
 
 
 @pytest.fixture
 def core(tmp_path: Path) -> Tokenizer:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return pywasmtok.create_tokenizer(path, encoder="core", decoder="core")
+    return pywasmtok.create_tokenizer(small.write(tmp_path), encoder="core", decoder="core")
 
 
 @pytest.fixture(autouse=True)

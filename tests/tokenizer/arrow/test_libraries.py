@@ -22,9 +22,7 @@ def library(name: str) -> Any:
 
 @pytest.fixture
 def tok(tmp_path: Path) -> Tokenizer:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(small.file())
-    return pywasmtok.create_tokenizer(path)
+    return pywasmtok.create_tokenizer(small.write(tmp_path))
 
 
 @pytest.fixture
