@@ -15,8 +15,8 @@ from ..calls import cancel
 from ..calls.deadline import current
 from ..calls.interrupt import in_main_thread
 from ..calls.ticker import ticker, ticks
-from ..wasm.guest_memory import GuestMemory
-from ..wasm.machine import INTERRUPT, NEVER, SLOT_WORDS, STACK_OVERFLOW, Function, Machine
+from ..wasm.guest import Guest
+from ..wasm.machine import INTERRUPT, NEVER, SLOT_WORDS, STACK_OVERFLOW
 from ..wasm.status import misbehaved, trapped
 from . import abi
 from .core import TemplateCore
@@ -54,13 +54,11 @@ class Answer:
     notes: bytes
 
 
-class TemplateInstance(GuestMemory):
+class TemplateInstance(Guest):
     __slots__ = (
         "__weakref__",
         "_answer",
-        "_bound",
         "_input",
-        "_machine",
         "_memory_cap",
         "_render",
         "_render_args",
@@ -69,7 +67,6 @@ class TemplateInstance(GuestMemory):
         "_set_deadline",
         "_sources",
         "_templates",
-        "_trap",
         "_watch",
         "core",
         "fresh",
@@ -79,18 +76,13 @@ class TemplateInstance(GuestMemory):
     def __init__(self, core: TemplateCore, memory_cap: int) -> None:
         self.core = core
         self._memory_cap = memory_cap
-        self._machine: Machine = core.new_machine()
+        super().__init__(core.new_machine())
         # Made by the first call that has a cancel token.
         self._watch: cancel.Watch | None = None
-        self._trap = self._machine.trap
         self._seconds: float | None = None
         self._set_deadline = self._machine.deadline_setter(NEVER)
-        self._guest = self._machine.memory
-        self._bound: dict[str, Function] = {}
         render = self._bind("tpl_render")
         self._render, self._render_args = render.run, render.args
-        self._size = 0
-        self._measure()
         self._input = self._room = 0
         # Handles of templates by the number that the host gives them, the least recently used
         # first; and the bytes of their sources.
@@ -101,14 +93,14 @@ class TemplateInstance(GuestMemory):
         # Whether the engine calls Python during its calls. Such instances are not for the main
         # thread.
         self.watched = False
-        self._answer = self._call("tpl_answer")
+        self._answer = self.call("tpl_answer")
         # The memory itself has one size for ever: see `heap.rs`.
         if memory_cap > self._size:
             raise errors.InvalidArgument(
                 f"a render may use {self._size} bytes of memory at most, not {memory_cap}",
                 hint="TemplateLimits(memory=...) is that bound",
             )
-        self._call("tpl_limit_memory", memory_cap)
+        self.call("tpl_limit_memory", memory_cap)
 
     # What callers ask for. Each begins with the time that it may take.
 
@@ -143,7 +135,7 @@ class TemplateInstance(GuestMemory):
         """Keeps the compiled template under the number `template`; the warnings as JSON."""
         self._make_room(len(source))
         self._put(header, source)
-        handle = self._call("tpl_compile", HEADER.size + len(source))
+        handle = self.call("tpl_compile", HEADER.size + len(source))
         self.fresh = False
         if not handle:
             raise self._reported()
@@ -183,22 +175,9 @@ class TemplateInstance(GuestMemory):
         )
 
     @property
-    def known_size(self) -> int:
-        """Bytes of its memory as of its last call."""
-        return self._size
-
-    def base(self) -> int:
-        return self._guest.base()
-
-    def read(self, start: int, end: int) -> memoryview:
-        """A window, not a copy: for looking what is left in its memory."""
-        self._check(start, end - start)
-        return self._view[start:end]
-
-    @property
     def bloated(self) -> bool:
         """Whether a new instance is worth more than the memory that this one keeps."""
-        return self._call("tpl_memory_taken") > self._memory_cap // 2
+        return self.call("tpl_memory_taken") > self._memory_cap // 2
 
     # Input and templates.
 
@@ -217,7 +196,7 @@ class TemplateInstance(GuestMemory):
         if wanted > self._memory_cap:
             raise _limit("memory", f"a request of {length} bytes passes the memory of a render")
         self._room = 0
-        start = self._call("tpl_input", wanted)
+        start = self.call("tpl_input", wanted)
         if not start:
             raise self._reported()
         self._check(start, wanted)
@@ -231,7 +210,7 @@ class TemplateInstance(GuestMemory):
             oldest = next(iter(self._templates))
             handle, size = self._templates.pop(oldest)
             self._sources -= size
-            self._call("tpl_drop", handle)
+            self.call("tpl_drop", handle)
 
     # Results.
 
@@ -267,20 +246,8 @@ class TemplateInstance(GuestMemory):
 
     # Calls.
 
-    def _call(self, name: str, *arguments: int) -> int:
-        function = self._bound.get(name) or self._bind(name)
-        args = function.args
-        for index, argument in enumerate(arguments):
-            args[SLOT_WORDS * index] = argument
-        failed = function.run()
-        if failed is not None or self._trap[0]:
-            raise self._failure(failed)
-        answer: int = args[0]
-        return answer
-
-    def _bind(self, name: str) -> Function:
-        function = self._bound[name] = self._machine.function(name, _SLOTS)
-        return function
+    def _slots_of(self, name: str) -> int:
+        return _SLOTS
 
     def _failure(self, failed: int | None) -> Exception:
         """What to raise after a trap. The caller must drop this instance."""
@@ -309,7 +276,7 @@ class TemplateInstance(GuestMemory):
     def _asked(self, name: str) -> int:
         """Used after a trap, when any state of the guest may be invalid."""
         try:
-            return self._call(name)
+            return self.call(name)
         except (errors.TokenizerError, LookupError):
             return 0
 

@@ -22,8 +22,8 @@ from ..calls.full_encoding import FullEncoding
 from ..calls.ticker import LONGEST, ticker, ticks
 from . import abi, config
 from .core import FUNCTIONS, Core
-from .guest_memory import GuestMemory
-from .machine import NEVER, SLOT_WORDS, Function, Machine
+from .guest import Guest
+from .machine import NEVER, SLOT_WORDS, Function
 from .status import OUT_OF_MEMORY, Interrupted, misbehaved, reported
 from .wasmtime_objects import SharedMemory
 
@@ -75,26 +75,23 @@ class Handles:
     room: int
 
 
-class Instance(GuestMemory):
+class Instance(Guest):
     __slots__ = (
         "__weakref__",
         "_arm",
         "_armed",
-        "_bound",
         "_core",
         "_disarm",
         "_encode",
         "_encode_args",
         "_ids_word",
         "_input",
-        "_machine",
         "_memory_cap",
         "_room",
         "_seconds",
         "_session",
         "_step",
         "_tokenizer",
-        "_trap",
         "_watch",
         "_words",
         "broken",
@@ -111,16 +108,11 @@ class Instance(GuestMemory):
         """`memory_cap` is a bound that a caller has set, below the one that there always is."""
         self._core = core
         self._memory_cap = memory_cap
-        self._machine: Machine = core.new_machine(shared, memory_cap or config.MEMORY_CAP)
-        self._trap = self._machine.trap
+        super().__init__(core.new_machine(shared, memory_cap or config.MEMORY_CAP))
         self._disarm = self._machine.deadline_setter(NEVER)
-        self._guest = self._machine.memory
-        self._bound: dict[str, Function] = {}
         encode = self._bind("pwt_encode")
         self._encode, self._encode_args = encode.run, encode.args
         self._step: Function | None = None
-        self._size = 0
-        self._measure()
         self.first_size = self._size
         self._session = self._tokenizer = self._input = self._room = self._ids_word = 0
         # Set by another thread that wants the running call to end.
@@ -460,18 +452,6 @@ class Instance(GuestMemory):
 
     # Calls.
 
-    def call(self, name: str, *arguments: int) -> int:
-        """What the function answers, as an unsigned number."""
-        function = self._bound.get(name) or self._bind(name)
-        args = function.args
-        for index, argument in enumerate(arguments):
-            args[SLOT_WORDS * index] = argument
-        failed = function.run()
-        if failed is not None or self._trap[0]:
-            raise self._failure(failed)
-        answer: int = args[0]
-        return answer
-
     def counted(self, name: str, *arguments: int) -> int:
         """What the function answers; raises what it reports."""
         answer = self.call(name, *arguments)
@@ -558,22 +538,9 @@ class Instance(GuestMemory):
         self._measure()
         return self._size
 
-    @property
-    def known_size(self) -> int:
-        """The same as of its last call: safe to ask while another thread is inside."""
-        return self._size
-
-    def base(self) -> int:
-        return self._guest.base()
-
     def grow_to(self, size: int) -> None:
         self._guest.grow_to(size)
         self._measure()
-
-    def read(self, start: int, end: int) -> memoryview:
-        """A window, not a copy: for taking an image of the whole memory, nothing else."""
-        self._check(start, end - start)
-        return self._view[start:end]
 
     def write(self, start: int, content: bytes | memoryview) -> None:
         self._check(start, len(content))
@@ -687,9 +654,8 @@ class Instance(GuestMemory):
 
     # Failing.
 
-    def _bind(self, name: str) -> Function:
-        function = self._bound[name] = self._machine.function(name, max(FUNCTIONS[name]))
-        return function
+    def _slots_of(self, name: str) -> int:
+        return max(FUNCTIONS[name])
 
     def _failure(self, failed: int | None) -> Exception:
         # Asking for the text of a panic may fail, too.
