@@ -11,10 +11,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from importlib.metadata import version
 
 import fastokens
-from serve import Adapter, Fields, Refusal, serve, text_of
+from serve import Fields, Loading, Refusal, serve, text_of
 
 
-class Fastokens(Adapter):
+class Fastokens(Loading):
     implementation = {
         "name": "fastokens",
         "version": version("fastokens"),
@@ -30,9 +30,6 @@ class Fastokens(Adapter):
             code = "unsupported" if "unsupported" in str(error).lower() else "invalid_model"
             raise Refusal(code, error) from None
         return tokenizer, {"served_by": "core", "vocab_size": tokenizer.vocab_size}
-
-    def unload(self, handle: Any) -> None:
-        pass
 
     def info(self, handle: Any) -> Fields:
         return {"vocab_size": handle.vocab_size}

@@ -11,20 +11,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from importlib.metadata import version
 
 import gigatoken
-from serve import Adapter, Fields, Refusal, serve, text_of
+from serve import Fields, Loading, Refusal, serve, text_of
 
 # What its messages say where a file is whole, but not for it.
 MISSING = ("support", "Unknown pre_tokenizer", "no single-byte vocab entry")
 
 
-class Gigatoken(Adapter):
+class Gigatoken(Loading):
     implementation = {
         "name": "gigatoken",
         "version": version("gigatoken"),
         "homepage": "https://pypi.org/project/gigatoken/",
     }
     formats = ["tokenizer.json"]
-    features: list[str] = []
 
     def load(self, path: str, options: Fields) -> tuple[Any, Fields]:
         try:
@@ -35,9 +34,6 @@ class Gigatoken(Adapter):
             code = "unsupported" if any(word in str(error) for word in MISSING) else "invalid_model"
             raise Refusal(code, error) from None
         return tokenizer, {"served_by": "core"}
-
-    def unload(self, handle: Any) -> None:
-        pass
 
     def encode(self, handle: Any, input: Fields, options: Fields) -> Fields:
         text = text_of(input)

@@ -9,10 +9,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import tokenizers
-from serve import Adapter, Fields, Refusal, serve, text_of
+from serve import Fields, Loading, Refusal, serve, text_of
 
 
-class HuggingFace(Adapter):
+class HuggingFace(Loading):
     implementation = {
         "name": "tokenizers",
         "version": tokenizers.__version__,
@@ -32,9 +32,6 @@ class HuggingFace(Adapter):
             raise Refusal("invalid_model", error) from None
         size = tokenizer.get_vocab_size(with_added_tokens=True)
         return tokenizer, {"served_by": "core", "vocab_size": size}
-
-    def unload(self, handle: Any) -> None:
-        pass
 
     def info(self, handle: Any) -> Fields:
         return {"vocab_size": handle.get_vocab_size(with_added_tokens=True)}

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from importlib.metadata import version
 
 from kitoken import Kitoken
-from serve import Adapter, Fields, Refusal, serve, text_of
+from serve import Fields, Loading, Refusal, serve, text_of
 
 # What its messages say where a file is whole, but not for it.
 MISSING = ("nsupported", "not found in specials", "unknown variant", "not match any variant")
@@ -21,14 +21,13 @@ READERS = {
 }
 
 
-class KitokenAdapter(Adapter):
+class KitokenAdapter(Loading):
     implementation = {
         "name": "kitoken",
         "version": version("kitoken"),
         "homepage": "https://github.com/Systemcluster/kitoken",
     }
     formats = ["tokenizer.json", "sentencepiece"]
-    features: list[str] = []
 
     def load(self, path: str, options: Fields) -> tuple[Any, Fields]:
         try:
@@ -37,9 +36,6 @@ class KitokenAdapter(Adapter):
             code = "unsupported" if any(word in str(error) for word in MISSING) else "invalid_model"
             raise Refusal(code, error) from None
         return tokenizer, {"served_by": "core"}
-
-    def unload(self, handle: Any) -> None:
-        pass
 
     def encode(self, handle: Any, input: Fields, options: Fields) -> Fields:
         text = text_of(input)

@@ -59,6 +59,13 @@ class Adapter:
     limits: Fields | None = None
 
 
+class Loading(Adapter):
+    """Of what Python frees by itself."""
+
+    def unload(self, handle: Any) -> None:
+        pass
+
+
 def text_of(source: Fields) -> str:
     """The text of an input; bytes that are no UTF-8 are refused here."""
     if "text" in source:

@@ -11,17 +11,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from importlib.metadata import version
 
 import sentencepiece
-from serve import Adapter, Fields, Refusal, serve, text_of
+from serve import Fields, Loading, Refusal, serve, text_of
 
 
-class SentencePiece(Adapter):
+class SentencePiece(Loading):
     implementation = {
         "name": "sentencepiece",
         "version": version("sentencepiece"),
         "homepage": "https://github.com/google/sentencepiece",
     }
     formats = ["sentencepiece"]
-    features: list[str] = []
 
     def load(self, path: str, options: Fields) -> tuple[Any, Fields]:
         try:
@@ -29,9 +28,6 @@ class SentencePiece(Adapter):
         except (RuntimeError, OSError) as error:
             raise Refusal("invalid_model", error) from None
         return processor, {"served_by": "core", "vocab_size": processor.get_piece_size()}
-
-    def unload(self, handle: Any) -> None:
-        pass
 
     def info(self, handle: Any) -> Fields:
         return {"vocab_size": handle.get_piece_size()}

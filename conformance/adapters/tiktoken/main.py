@@ -12,10 +12,10 @@ import base64
 from importlib.metadata import version
 
 import tiktoken
-from serve import Adapter, Fields, Refusal, serve, text_of
+from serve import Fields, Loading, Refusal, serve, text_of
 
 
-class Tiktoken(Adapter):
+class Tiktoken(Loading):
     implementation = {
         "name": "tiktoken",
         "version": version("tiktoken"),
@@ -45,9 +45,6 @@ class Tiktoken(Adapter):
             special_tokens=options.get("special_tokens", {}),
         )
         return encoding, {"served_by": "core", "vocab_size": encoding.max_token_value + 1}
-
-    def unload(self, handle: Any) -> None:
-        pass
 
     def info(self, handle: Any) -> Fields:
         return {"vocab_size": handle.max_token_value + 1}
