@@ -39,6 +39,6 @@ def in_parts(count: int, items: Callable[[int, int], list[Any]]) -> Any:
     return msgspec.Raw(b"[" + b",".join(parts) + b"]")
 
 
-def json_response(body: bytes, digest: str | None = None, status: int = 200) -> Response:
+def json_response(body: bytes, digest: str | None = None) -> Response:
     headers = None if digest is None else {"x-tokenizer": digest, "vary": "accept"}
-    return Response(body, status, headers, "application/json")
+    return Response(body, headers=headers, media_type="application/json")

@@ -79,20 +79,19 @@ class History:
 class Histories:
     """One of the process, and one of each of the tenants that asked last."""
 
-    def __init__(self, tenants: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, tenants: int) -> None:
         self._most = tenants
-        self.all = History(clock)
+        self.all = History()
         self._of: OrderedDict[str, History] = OrderedDict()
 
     def add(self, tenant: str | None, seconds: float, status: int, received: int) -> None:
-        number, bucket = int(self._clock() / STEP), bisect_left(_BOUNDS, seconds)
+        number, bucket = int(time.monotonic() / STEP), bisect_left(_BOUNDS, seconds)
         self.all.add_to(number, bucket, status, received)
         if tenant is None or not self._most:
             return
         history = self._of.get(tenant)
         if history is None:
-            history = self._of[tenant] = History(self._clock)
+            history = self._of[tenant] = History()
             if len(self._of) > self._most:
                 self._of.popitem(last=False)
         else:
@@ -100,4 +99,4 @@ class Histories:
         history.add_to(number, bucket, status, received)
 
     def of(self, tenant: str) -> History:
-        return self._of.get(tenant) or History(self._clock)
+        return self._of.get(tenant) or History()

@@ -60,11 +60,10 @@ _MOST_ARGUMENTS: Final = 64
 _MOST_NAME: Final = 128
 
 
-def checked_arguments(
-    given: Mapping[str, Any] | None, path: str = "$.chat_template_kwargs"
-) -> dict[str, Any]:
+def checked_arguments(given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Variables of the template from a request. None can replace what every template is given: the
     conversation, the functions, the special tokens of the model."""
+    path = "$.chat_template_kwargs"
     if not given:
         return {}
     if len(given) > _MOST_ARGUMENTS:
@@ -83,9 +82,7 @@ def checked_arguments(
     return dict(given)
 
 
-def checked_template(
-    served: Served, asked: str | None, tools: Sequence[Any] | None, path: str = "$.chat_template"
-) -> str | None:
+def checked_template(served: Served, asked: str | None, tools: Sequence[Any] | None) -> str | None:
     """The name of one of the model's own templates, or a text, if the tenant may bring one."""
     if asked is None:
         return None
@@ -94,6 +91,6 @@ def checked_template(
         return asked
     raise Forbidden(
         "this tenant may not bring a chat template with a request",
-        path=path,
+        path="$.chat_template",
         hint="An operator can allow it: the limit `templates`",
     )

@@ -56,11 +56,9 @@ class Case:
     name: str = ""
 
 
-def observe(
-    renderer: Renderer, case: Case, *, strict: bool = True, limits: TemplateLimits | None = None
-) -> Outcome:
+def observe(renderer: Renderer, case: Case, *, limits: TemplateLimits | None = None) -> Outcome:
     try:
-        template = renderer.compile(case.source, strict=strict, limits=limits)
+        template = renderer.compile(case.source, limits=limits)
         rendered = template.render(case.request)
     except TemplateRaised as error:
         return Outcome("raised", error.message)
