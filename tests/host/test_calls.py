@@ -68,7 +68,7 @@ def test_batch(tok: CoreTokenizer, texts: list[str]) -> None:
 def test_a_batch_larger_than_one_call_takes(
     tok: CoreTokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("piece", "shared", "smallest"):
+    for name in ("part", "shared", "smallest"):
         monkeypatch.setattr(tok._parallel, name, 10)
     for texts in (["12345", "12345", "1", "", "x" * 50, "", "z"], ["x" * 50], [""] * 3, []):
         assert tok.encode_batch_ids(texts, False) == (ids_of("".join(texts)), bounds_of(texts))
