@@ -88,11 +88,11 @@ def _opened(data: Any) -> tuple[_Kept, Iterator[_Kept]]:
     """The schema, and the arrays."""
     if hasattr(data, "__arrow_c_array__"):
         schema, rows = data.__arrow_c_array__()
-        found = ArrowSchema.from_address(address_in(schema, SCHEMA))
-        return (found, schema), iter([(ArrowArray.from_address(address_in(rows, ARRAY)), rows)])
+        found = _unread(ArrowSchema, schema, SCHEMA)
+        return (found, schema), iter([(_unread(ArrowArray, rows, ARRAY), rows)])
     if hasattr(data, "__arrow_c_stream__"):
         capsule = data.__arrow_c_stream__()
-        stream = ArrowArrayStream.from_address(address_in(capsule, STREAM))
+        stream = _unread(ArrowArrayStream, capsule, STREAM)
         owned = _Owned(ArrowSchema)
         _checked(stream, _Get(stream.get_schema)(addressof(stream), addressof(owned.filled)))
         return (owned.filled, owned), _arrays_of(stream, capsule)
@@ -101,6 +101,20 @@ def _opened(data: Any) -> tuple[_Kept, Iterator[_Kept]]:
         "__arrow_c_stream__",
         hint="encode_batch takes a list of str",
     )
+
+
+def _unread(kind: Any, capsule: object, name: bytes) -> Any:
+    """The structure in a capsule. What has read it before has released it."""
+    try:
+        found = kind.from_address(address_in(capsule, name))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"this is no Arrow capsule: {error}") from error
+    if not found.release:
+        raise InvalidArgument(
+            f"this {name.decode()} was read before, and has been released",
+            hint="A stream is read once: ask for a new one, or keep a table of it",
+        )
+    return found
 
 
 def _arrays_of(stream: Any, capsule: object) -> Iterator[_Kept]:

@@ -61,8 +61,7 @@ def moved(kind: Any, address: int) -> Any:
 
 
 def taken(capsule: object, kind: Any) -> Any:
-    name = {Schema: b"arrow_schema", Array: b"arrow_array", Stream: b"arrow_array_stream"}[kind]
-    return moved(kind, _address(capsule, name))
+    return moved(kind, _address(capsule, _NAMES[kind]))
 
 
 def release(structure: Any) -> None:

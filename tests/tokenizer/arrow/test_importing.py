@@ -15,7 +15,7 @@ import pywasmtok
 from pywasmtok import EncodedColumn, InvalidArgument, InvalidText, Tokenizer
 from pywasmtok.tokenizer.arrow import importing
 
-from .by_hand import Column, Rows, Table, kept, lists_of
+from .by_hand import Array, Column, Rows, Stream, Table, kept, lists_of, release, taken
 
 FORMS = ["u", "U", "vu", "z", "Z", "vz"]
 TEXTS = [small.TEXT, "", "in the beginning", "x" * 3000, "naïve 🌶", "twelve bytes", "x" * 13]
@@ -84,6 +84,25 @@ def test_a_column_of_a_table_in_chunks(tok: Tokenizer) -> None:
 def test_rows_that_are_null_in_the_table(core: Tokenizer) -> None:
     table = Table([Column(rows("a", "b", None, "d"), name="t", skip=3)], null_rows=0b0010)
     assert lists_of(core.encode_arrow(table)) == ids(core, "a", None, None, "d")
+
+
+def test_what_was_read_before_is_not_read_again(core: Tokenizer) -> None:
+    class Same:
+        """The same capsules each time, as of a cursor."""
+
+        def __init__(self, name: str, capsules: object) -> None:
+            setattr(self, name, lambda: capsules)
+
+    table = Table([Column(rows("a", "b"), name="t")])
+    stream = Same("__arrow_c_stream__", table.__arrow_c_stream__())
+    array = Same("__arrow_c_array__", Column(rows("a", "b")).__arrow_c_array__())
+    for source, kind, name in ((stream, Stream, "stream"), (array, Array, "array")):
+        capsules = getattr(source, f"__arrow_c_{name}__")()
+        release(taken(capsules if name == "stream" else capsules[1], kind))
+        with pytest.raises(InvalidArgument, match="was read before"):
+            core.encode_arrow(source)
+    with pytest.raises(InvalidArgument, match="no Arrow capsule"):
+        core.encode_arrow(Same("__arrow_c_stream__", object()))
 
 
 def test_many_rows_are_shared_among_threads(core: Tokenizer) -> None:
