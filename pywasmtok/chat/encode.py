@@ -65,6 +65,7 @@ class EncodedChat:
 
 def encode_chat(
     tok: Tokenizer,
+    /,
     messages: Sequence[Any],
     *,
     tools: Sequence[Any] | None = None,

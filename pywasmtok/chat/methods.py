@@ -143,7 +143,7 @@ class ChatMethods:
             tokenizer_kwargs=tokenizer_kwargs,
         )
 
-    def encode_chat(self, messages: Sequence[Any], **arguments: Any) -> Any:
+    def encode_chat(self, /, messages: Sequence[Any], **arguments: Any) -> Any:
         """Ids of a conversation in which nothing that a message says becomes a control token, with
         the span of each message and the assistant mask; see `pywasmtok.chat.encode`."""
         if self._elsewhere is not None:
@@ -153,7 +153,7 @@ class ChatMethods:
         arguments["limits"] = self._template_limits(arguments.get("limits"))
         return self.within_bounds(encode_chat, cast("Tokenizer", self), messages, **arguments)
 
-    def chat_session(self, **arguments: Any) -> ChatSession:
+    def chat_session(self, /, **arguments: Any) -> ChatSession:
         """A conversation that grows: only what is new is rendered and encoded, where that is
         proven to be the same."""
         from .session import ChatSession
@@ -176,7 +176,7 @@ class ChatMethods:
         if self._elsewhere is not None:
             self._elsewhere.require_file(what, feature)
 
-    def within_bounds(self, call: Callable[..., T], *args: Any, **how: Any) -> T:
+    def within_bounds(self, call: Callable[..., T], /, *args: Any, **how: Any) -> T:
         """Rendering and encoding have one deadline; a bound on templates that is one of this
         tokenizer is raised as that."""
         tok = cast("Tokenizer", self)

@@ -51,7 +51,7 @@ class ChatSession:
     """`messages` may be changed in any way between two calls; what is kept is found by comparing
     texts. Not for several threads at once."""
 
-    def __init__(self, tok: Tokenizer, messages: Iterable[Any] = (), **arguments: Any) -> None:
+    def __init__(self, tok: Tokenizer, /, messages: Iterable[Any] = (), **arguments: Any) -> None:
         names = {*Asked._fields} - {"arguments"}
         asked = {name: arguments.pop(name) for name in names & arguments.keys()}
         for name in ("add_generation_prompt", "continue_final_message"):
@@ -74,6 +74,7 @@ class ChatSession:
         self.messages.append(message)
 
     def extend(self, messages: Iterable[Mapping[str, Any]]) -> None:
+        check_list("messages", messages)
         self.messages.extend(messages)
 
     def render(
@@ -87,7 +88,9 @@ class ChatSession:
     def _render(self, add_generation_prompt: bool, continue_final_message: bool | str) -> str:
         if not self.messages:
             raise InvalidArgument("an empty conversation: there is nothing to render")
-        key = add_generation_prompt, continue_final_message
+        if not isinstance(continue_final_message, str):
+            continue_final_message = bool(continue_final_message)
+        key = bool(add_generation_prompt), continue_final_message
         chat = self._chats.get(key)
         if chat is None:
             asked = self._asked._replace(

@@ -16,6 +16,7 @@ from ..chat.contract import Origin, Rendered
 from ..chat.rendering.renderers import refuse_unknown
 from ..errors import InvalidArgument, UnsupportedTemplateFeature
 from .common import (
+    STDIN,
     json_text,
     open_tokenizer,
     print_json,
@@ -185,7 +186,7 @@ def _name(given: str | None, tok: Tokenizer) -> str | None:
 
 def _json(file: str | None) -> Any:
     try:
-        return json.loads(read_input(None, file))
+        return json.loads(read_input(file or STDIN))
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(f"no JSON: {error}", source=_named(file)) from error
 

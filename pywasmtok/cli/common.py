@@ -190,13 +190,9 @@ def open_tokenizer(options: argparse.Namespace) -> Tokenizer:
         )
 
 
-def read_input(argument: str | None, file: str | None) -> str:
-    """Text from the argument, a file or standard input (`-`); not a byte of it is changed."""
-    if argument is not None:
-        if file is not None:
-            raise InvalidArgument("a text and --file at once")
-        return argument
-    if file is None or file == STDIN:
+def read_input(file: str) -> str:
+    """Text from a file or standard input (`-`); not a byte of it is changed."""
+    if file == STDIN:
         name, data = STANDARD_INPUT, _take_stdin().read()
     else:
         name = file

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidArgument("give either B or --against")
     a = source_file(options.a)
     b = f"{options.against}:{a}" if options.b is None else source_file(options.b)
-    text = "\n".join(read_input(None, file) for file in options.text or ())
+    text = "\n".join(read_input(file) for file in options.text or ())
     with waiting("comparing texts", options.budget) as progress:
         found = diff(
             a,

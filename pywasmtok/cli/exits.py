@@ -28,6 +28,12 @@ _OPTIONS: Final = {
         "--template takes a template or its file"
     ),
     'special="none" takes': "--special none takes",
+    "add_special_tokens=False leaves out": "--no-special leaves out",
+    "special_tokens.ids has those of the file": "`pywasmtok inspect` lists those of the file",
+    "Encode and decode the text with errors='replace' first": "Replace it, such as by U+FFFD",
+    "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') replaces such halves": (
+        "An argument is UTF-8"
+    ),
 }
 
 

@@ -18,7 +18,7 @@ def count(options: argparse.Namespace) -> int:
     with open_tokenizer(options) as tokenizer:
 
         def one(file: str) -> None:
-            text = read_input(None, file)
+            text = read_input(file)
             with waiting(f"counting {one_line(file)}"):
                 counts.append((file, tokenizer.count(text, not options.no_special)))
             if not options.json:
@@ -40,7 +40,7 @@ def truncate(options: argparse.Namespace) -> int:
     with open_tokenizer(options) as tokenizer:
 
         def one(file: str) -> None:
-            text = read_input(None, file)
+            text = read_input(file)
             special = not options.no_special
             with waiting("truncating"):
                 kept = tokenizer.truncate(text, options.tokens, options.side, special)

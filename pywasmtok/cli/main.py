@@ -133,7 +133,7 @@ def encode(options: argparse.Namespace) -> int:
             return Exit.DONE
         return each(
             options.file or [STDIN],
-            lambda file: _encode(options, tokenizer, read_input(None, file), file),
+            lambda file: _encode(options, tokenizer, read_input(file), file),
             options,
             titled=True,
         )
@@ -160,7 +160,7 @@ def decode(options: argparse.Namespace) -> int:
             return Exit.DONE
         return each(
             options.file or [STDIN],
-            lambda file: _decode(options, tokenizer, read_input(None, file), file),
+            lambda file: _decode(options, tokenizer, read_input(file), file),
             options,
             titled=True,
         )

@@ -108,9 +108,9 @@ def as_list(ids: Ids) -> list[int]:
     tolist = getattr(ids, "tolist", None)
     try:
         values: Any = list(ids) if tolist is None else tolist()
-    except NotImplementedError as error:
-        # A memoryview whose items Python does not know.
-        raise InvalidArgument(f"these are no ids: {error}") from None
+    except (NotImplementedError, TypeError, ValueError) as error:
+        # A memoryview whose items Python does not know, a null of Arrow.
+        raise InvalidArgument(f"these are no ids: {error}") from error
     if not isinstance(values, list):
         raise InvalidArgument("ids must be a sequence, not a single number")
     return values
@@ -120,8 +120,11 @@ def as_bytes(ids: Ids) -> bytes:
     """Ids as little-endian u32."""
     if isinstance(ids, FlatIds):
         return ids.buffer.tobytes()
-    if isinstance(ids, memoryview) and ids.format == "I" and ids.ndim == 1:
-        return ids.tobytes()
+    try:
+        if isinstance(ids, memoryview) and ids.format == "I" and ids.ndim == 1:
+            return ids.tobytes()
+    except ValueError as error:
+        raise InvalidArgument(f"these are no ids: {error}") from error
     # Lists, which most callers give, need no checks.
     values = ids if type(ids) is list else as_list(ids)
     try:

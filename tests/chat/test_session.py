@@ -28,6 +28,23 @@ WORDS = (
 )  # fmt: skip
 
 
+def test_variables_of_any_name(tok: pywasmtok.Tokenizer) -> None:
+    tok.set_chat_template("{{ call }}{{ tok }}")
+    variables: dict[str, Any] = {"call": 1, "tok": 2, "self": 3}
+    messages = [{"role": "user", "content": "a"}]
+    assert tok.chat_session(messages=messages, **variables).render() == "12"
+    assert tok.encode_chat(messages, **variables).text == "12"
+
+
+def test_options_of_a_step_are_as_true_as_in_the_library(tok: pywasmtok.Tokenizer) -> None:
+    session = session_of(tok, messages=[{"role": "user", "content": "a"}])
+    odd: Any = [1]
+    assert session.render(add_generation_prompt=odd) == session.render(add_generation_prompt=True)
+    nothing: Any = None
+    with pytest.raises(pywasmtok.InvalidArgument, match="messages is a list"):
+        session.extend(nothing)
+
+
 def session_of(tok: pywasmtok.Tokenizer, **arguments: Any) -> ChatSession:
     tok.set_chat_template(TEMPLATE)
     return tok.chat_session(renderer=ReferenceRenderer(), **arguments)

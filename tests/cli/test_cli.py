@@ -195,6 +195,11 @@ def test_hints_name_options_and_not_calls(tmp_path: Path) -> None:
     messages.write_text('[{"role": "user", "content": "Hello"}]')
     done = run("chat", "render", str(messages))
     assert done.stderr.decode().endswith(". --template takes a template or its file" + os.linesep)
+    done = run("encode", "a", "--special", "nope")
+    assert "`pywasmtok inspect` lists those of the file" in done.stderr.decode()
+    messages.write_text('[{"role": "user", "content": "\\ud800"}]')
+    done = run("chat", "render", str(messages), "--template", "{{ messages[0].content }}")
+    assert "(" not in done.stderr.decode().rpartition(". ")[2], done.stderr
 
 
 def test_input_that_is_no_text() -> None:
@@ -210,6 +215,7 @@ def test_an_argument_that_is_no_text() -> None:
     done = run("encode", b"\xff")
     assert done.returncode == 2
     assert done.stderr.decode().startswith("pywasmtok: invalid_text: ")
+    assert done.stderr.decode().endswith("An argument is UTF-8" + os.linesep)
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["encode", "--encoder", "fast", "x"]])

@@ -178,6 +178,19 @@ def test_copies_stand_alone(tok: Tokenizer) -> None:
         assert other.backend == backend
 
 
+def test_equal_files_have_equal_pickles(tmp_path: Path) -> None:
+    """By which `datasets` finds its cache. Files from 1 MiB on are read when they are needed."""
+    for length in (0, 1 << 20):
+        made = []
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir(exist_ok=True)
+            path = tmp_path / name / "tokenizer.json"
+            path.write_bytes(small.file() + b" " * length)
+            made.append(pywasmtok.create_tokenizer(path))
+        first, second = map(pickle.dumps, made)
+        assert first == second == pickle.dumps(pickle.loads(first))
+
+
 def test_a_pickle_does_not_look_at_the_environment(
     tok: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,22 @@ def test_what_are_no_ids(tok: pywasmtok.Tokenizer, ids: Any) -> None:
             call(ids)
 
 
+def test_ids_whose_owner_gives_none(tok: pywasmtok.Tokenizer) -> None:
+    class Null:
+        """As a null list of pyarrow."""
+
+        def __iter__(self) -> Any:
+            return iter(None)  # type: ignore[call-overload]
+
+    gone = memoryview(b"1234").cast("I")
+    gone.release()
+    odd: list[Any] = [Null(), gone]
+    for ids in odd:
+        for call in (tok.decode, tok.decode_bytes, lambda one: tok.decode_batch([[1], one])):
+            with pytest.raises(pywasmtok.InvalidArgument, match="ids"):
+                call(ids)
+
+
 @pytest.mark.parametrize("state", [None, "5", 5])
 def test_what_is_no_state(tok: pywasmtok.Tokenizer, state: Any) -> None:
     config = pywasmtok.StopSequenceConfig()
