@@ -5,6 +5,7 @@ import { Instance } from "./instance.mjs";
 import { Tokenizer } from "./tokenizer.mjs";
 import { TokenizerError, bytesOf, compiled, decoder, hasExport } from "./wire.mjs";
 
+// A seat is the stack and the thread-local block of one worker.
 const STACK = 1 << 20;
 // Pages of a shared memory: more than any core begins with, and what the cores declare at most.
 const SMALLEST = 64;

@@ -375,6 +375,28 @@ def test_names_of_tokens_overrule_their_types() -> None:
     assert "<|im_end|>" not in compat.tokens("<|im_end|>")
 
 
+def test_a_token_that_is_to_be_added_has_to_exist() -> None:
+    with pytest.raises(errors.InvalidFile, match="the bos token is to be added") as caught:
+        Loaded(plain("llama", [("a", NORMAL)], scores=[0.0], add_bos_token=True))
+    assert caught.value.path == "tokenizer.ggml.add_bos_token"
+
+
+@pytest.mark.parametrize("options", [{}, {"gguf_compat": "hf"}], ids=["llama.cpp", "hf"])
+@pytest.mark.parametrize("names", [("<|call|>", "<|return|>"), ("<|calls|>", "<|flush|>")])
+@pytest.mark.parametrize("stated", [False, True])
+def test_the_end_of_a_message_in_harmony_ends_no_turn(
+    options: Any, names: tuple[str, str], stated: bool
+) -> None:
+    specials = [(name, CONTROL) for name in ("<|end|>", *names, "<|endoftext|>")]
+    data = byte_level(specials=specials)
+    if stated:
+        data["tokenizer.ggml.eot_token_id"] = 256
+    roles = {role: name for role, name, _ in Loaded(data, **options).info["roles"]}
+    assert (roles["eot"], roles["eom"]) == ("<|endoftext|>", names[0])
+    alone = Loaded(byte_level(specials=specials[:2]), **options)
+    assert ["eot", "<|end|>", 256] in alone.info["roles"]
+
+
 def test_white_space_beside_tokens_by_name_of_the_model() -> None:
     specials = [("<|end|>", CONTROL), ("<|user|>", CONTROL)]
     data = {"general.name": "My Phi-3 model", **byte_level(specials=specials)}

@@ -153,6 +153,12 @@ class TestGuesses:
         assert guessed.eos_token_ids == (2, 1, 3)
         assert guessed.guessed == {"eos": ("</s>",), "eos_token_ids": ("</s>", "<|im_end|>")}
 
+    def test_the_end_of_a_message_is_no_end_where_others_end_the_turn(self) -> None:
+        names = ("<|end|>", "<|return|>", "<|call|>")
+        for some in (names, names[:2]):
+            stated = SpecialTokens(ids={name: n for n, name in enumerate(some)})
+            assert stated.guess().eos_token_ids == ((1, 2) if some == names else (0, 1))
+
     def test_only_special_tokens_are_looked_at(self) -> None:
         added = [{**token, "special": False} for token in small.definition()["added_tokens"]]
         special = streams.open_bytes(small.file(added_tokens=added, post_processor=None))

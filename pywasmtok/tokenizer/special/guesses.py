@@ -43,10 +43,12 @@ def guess(stated: SpecialTokens) -> SpecialTokens:
         token = next((name for name in names if name in stated.ids), None)
         if getattr(stated, role) is None and token is not None:
             found[role] = token
+    # Where these end a turn, the other ends each message of it.
+    inner = "<|end|>" if {"<|return|>", "<|call|>"} <= stated.ids.keys() else None
     ends = [
         name
         for name in END_NAMES
-        if name in stated.ids and stated.ids[name] not in stated.eos_token_ids
+        if name in stated.ids and stated.ids[name] not in stated.eos_token_ids and name != inner
     ]
     guessed: dict[str, tuple[str, ...]] = {role: (token,) for role, token in found.items()}
     if ends:

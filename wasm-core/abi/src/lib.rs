@@ -20,7 +20,6 @@ mod body;
 mod calls;
 mod constants;
 mod input;
-mod memory;
 mod policies;
 mod sessions;
 mod streams;
@@ -28,6 +27,7 @@ mod streams;
 mod tests;
 mod tidy;
 mod tokenizers;
+mod worker_memory;
 
 const _: () = assert!(constants::MAX_PANIC_TEXT == panic_text::MAX_PANIC_TEXT);
 
@@ -264,10 +264,10 @@ pub extern "C" fn pwt_panic_len() -> u32 {
 
 #[no_mangle]
 pub extern "C" fn pwt_memory_new(len: u32) -> u32 {
-    memory::reserve(len).unwrap_or(0)
+    worker_memory::reserve(len).unwrap_or(0)
 }
 
 #[no_mangle]
 pub extern "C" fn pwt_memory_free(address: u32) {
-    memory::release(address);
+    worker_memory::release(address);
 }

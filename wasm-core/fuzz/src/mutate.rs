@@ -31,7 +31,7 @@ pub fn number(random: &mut Random) -> u64 {
     }
 }
 
-/// A stretch of `length` bytes at most, `most` long.
+/// A random range within `length` bytes, at most `most` long.
 fn stretch(random: &mut Random, length: usize, most: usize) -> std::ops::Range<usize> {
     let start = random.below(length + 1);
     let end = (start + random.below(most + 1)).min(length);

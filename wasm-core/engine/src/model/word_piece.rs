@@ -1,5 +1,5 @@
-//! The longest token first, then the longest that continues it, to the end of the word; a word
-//! with a rest that nothing continues is unknown as a whole.
+//! The longest token first, then the longest that continues it, to the end of the word. If no token
+//! continues some rest, the whole word is unknown.
 
 use super::trie::Trie;
 use super::{token::Token, unknown_token};
@@ -46,7 +46,16 @@ impl WordPiece {
         out: &mut Vec<Token>,
     ) -> Result<()> {
         let before = out.len();
-        let known = self.cut_by(word, permits, |id, start, end| {
+        let longest = |trie: &Trie, rest: &[u8], start: usize| {
+            let mut found = None;
+            trie.prefixes(rest, |length, id| {
+                if permits(id, start..start + length) {
+                    found = Some((length, id));
+                }
+            });
+            found
+        };
+        let known = self.cut(word, longest, |id, start, end| {
             out.push(Token { id, start: start as u32, end: end as u32 });
         });
         if !known {
@@ -58,42 +67,21 @@ impl WordPiece {
 
     pub fn ids(&self, word: &str, out: &mut Vec<u32>) -> Result<()> {
         let before = out.len();
-        if !self.cut(word, |id, _, _| out.push(id)) {
+        let longest = |trie: &Trie, rest: &[u8], _| trie.longest_prefix(rest);
+        if !self.cut(word, longest, |id, _, _| out.push(id)) {
             out.truncate(before);
             out.push(self.unknown()?);
         }
         Ok(())
     }
 
-    /// False: the word is unknown.
-    fn cut(&self, word: &str, mut each: impl FnMut(u32, usize, usize)) -> bool {
-        self.cut_with(word, |trie, rest, _| trie.longest_prefix(rest), &mut each)
-    }
-
-    fn cut_by(
-        &self,
-        word: &str,
-        permits: impl Fn(u32, Range<usize>) -> bool,
-        mut each: impl FnMut(u32, usize, usize),
-    ) -> bool {
-        let longest = |trie: &Trie, rest: &[u8], start: usize| {
-            let mut found = None;
-            trie.prefixes(rest, |length, id| {
-                if permits(id, start..start + length) {
-                    found = Some((length, id));
-                }
-            });
-            found
-        };
-        self.cut_with(word, longest, &mut each)
-    }
-
+    /// Calls `each` for every token that `longest` finds, with its range. False: the word is unknown.
     #[inline]
-    fn cut_with(
+    fn cut(
         &self,
         word: &str,
         longest: impl Fn(&Trie, &[u8], usize) -> Option<(usize, u32)>,
-        each: &mut impl FnMut(u32, usize, usize),
+        mut each: impl FnMut(u32, usize, usize),
     ) -> bool {
         // A word of so many bytes has no more characters.
         if word.len() > self.longest_word && word.chars().count() > self.longest_word {

@@ -12,7 +12,7 @@ const PARTS: &[(&[&str], &str, &[&str])] = &[
     (&["bos"], "bos", &[]),
     (&["eos"], "eos", &[]),
     (&["eot"], "eot", EOT),
-    (&["eom"], "eom", &["<|eom_id|>"]),
+    (&["eom"], "eom", &["<|eom_id|>", "<|call|>", "<|calls|>"]),
     (&["unknown"], "unk", &[]),
     // The spelling of the format.
     (&["seperator"], "sep", &[]),
@@ -144,9 +144,15 @@ impl Parts {
     /// llama.cpp looks for parts that the file leaves open among the names of the tokens, and makes
     /// control tokens of what it finds. It takes any of several; here the first of the list.
     fn find_by_name(&mut self, tokens: &mut Tokens, overrule: bool) {
+        let inner = end_of_message(tokens);
+        // Also where the file says so: llama.cpp goes on behind it.
+        if self.get("eot") == inner {
+            self.set("eot", None);
+        }
         for &(_, part, names) in PARTS {
             if self.get(part).is_none() {
-                let id = names.iter().find_map(|name| tokens.vocab.id(name));
+                let mut ids = names.iter().filter_map(|name| tokens.vocab.id(name));
+                let id = ids.find(|&id| Some(id) != inner);
                 self.set(part, id);
                 if overrule {
                     mark(tokens, id, CONTROL);
@@ -168,14 +174,17 @@ fn mark_by_name(tokens: &mut Tokens) {
     for name in CHANNELS {
         become_only(tokens, tokens.vocab.id(name), USER_DEFINED);
     }
-    // Where these are there, the next one ends no turn.
-    let has = |names: [&str; 2]| names.iter().any(|name| tokens.vocab.id(name).is_some());
-    let calls = has(["<|call|>", "<|calls|>"]) && has(["<|return|>", "<|flush|>"]);
-    let end = tokens.vocab.id("<|end|>").filter(|_| calls);
     let responds = tokens.vocab.id("<|tool_response>").is_some();
     let closing = tokens.vocab.id("</s>").filter(|_| responds);
-    become_only(tokens, end, USER_DEFINED);
+    become_only(tokens, end_of_message(tokens), USER_DEFINED);
     become_only(tokens, closing, NORMAL);
+}
+
+/// `<|end|>` where it ends a message and no turn, as in gpt-oss: others end the turn there.
+fn end_of_message(tokens: &Tokens) -> Option<u32> {
+    let has = |names: [&str; 2]| names.iter().any(|name| tokens.vocab.id(name).is_some());
+    let others = has(["<|call|>", "<|calls|>"]) && has(["<|return|>", "<|flush|>"]);
+    tokens.vocab.id("<|end|>").filter(|_| others)
 }
 
 fn mark(tokens: &mut Tokens, id: Option<u32>, kind: u8) {

@@ -52,7 +52,7 @@ impl Joins {
         range.end
     }
 
-    /// Where the first part of a text may end in which spaces stand for blanks.
+    /// The end of the first part of `piece`, in which spaces stand for blanks (`▁`).
     pub fn first_spaced_part(&self, piece: &str) -> usize {
         let (text, mut at, mut left) = (piece.as_bytes(), 0, None);
         while let Some(&byte) = text.get(at) {
@@ -66,9 +66,9 @@ impl Joins {
         text.len()
     }
 
-    /// Where the window at the start of `view` may be cut, one bit each. It begins at a cut, and so
-    /// many bytes behind that is another. Of the cuts between letters of ASCII none is used, so that
-    /// most of them need not be asked for.
+    /// Places where the first `length` bytes of `view` may be cut, one bit each. Both ends of these
+    /// bytes are cuts already. Cuts between two ASCII letters are left out, so most places need no
+    /// lookup.
     #[inline(always)]
     pub fn cuts(&self, view: &[u8; VIEW], length: usize) -> u64 {
         let Some(window) = view.first_chunk::<WIDTH>() else { return 0 };
