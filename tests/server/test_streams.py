@@ -289,18 +289,6 @@ def test_a_swapped_name_leaves_streams_what_they_began_with(service: FakeService
         assert anew.headers["x-tokenizer"] != began.headers["x-tokenizer"]
 
 
-def test_a_tokenizer_that_was_closed_is_made_anew(service: FakeService) -> None:
-    """What is evicted while a stream is open."""
-    with client_of(service) as client, connect(client) as socket:
-        first = say(socket, stream="a", open=True, ids=[0xE4, 0xBD])
-        tenant = service.tenant(LOCAL)
-        (digest,) = tenant.tokenizers
-        tenant.tokenizers[digest].close()
-        tenant.tokenizers[digest] = open_bytes(llama())
-        last = say(socket, stream="a", ids=[0xA0], finish=True)
-        assert first["text"] + last["text"] == "你"
-
-
 def test_names_of_streams(client: TestClient) -> None:
     with connect(client) as socket:
         assert say(socket, stream="a", ids=[1])["error"]["kind"] == "bad_request"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ....errors import QuotaExceeded, TokenizerClosed
+from ....errors import QuotaExceeded
 from ....tokenizer.streaming.stop import StopSequenceConfig, StopSequenceDecoder
 from ....tokenizer.streaming.stream import DecodeStream
 from ..shapes import Matched, Stops, Stream, StreamMessage
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["ID_BYTES", "OpenStream", "Step"]
 
 ID_BYTES: Final = 4
-
-T = TypeVar("T")
 
 
 class Step(NamedTuple):
@@ -76,7 +74,7 @@ class OpenStream:
     def step(self, ids: Sequence[int], finish: bool) -> Step:
         spent = _checked(self.served, self._spent, len(ids) * ID_BYTES)
         self.served.tokens = len(ids)
-        found = self._with_tokenizer(lambda: self._step(ids, finish, spent))
+        found = self._step(ids, finish, spent)
         self.over = found.matched is not None
         return found
 
@@ -104,15 +102,6 @@ class OpenStream:
         self._spent = _checked(self.served, spent, size) if ids else spent + size
         self._inner = inner
         return Step(text, matched)
-
-    def _with_tokenizer(self, call: Callable[[], T]) -> T:
-        """An idle tenant may have lost its instances: then the tokenizer is made anew."""
-        try:
-            return call()
-        except TokenizerClosed:
-            tok = self.served.tenant.tokenizer(self.served.digest)
-            self._inner = _inner(tok, self._stops, self._inner.state())
-            return call()
 
 
 def _inner(tok: Tokenizer, stops: Stops | None, core: bytes) -> DecodeStream | StopSequenceDecoder:
