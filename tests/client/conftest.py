@@ -12,5 +12,5 @@ pytest.importorskip("starlette", reason="the extra `server` is not installed")
 def url() -> Iterator[str]:
     from client.live import serving
 
-    with serving() as address:
+    with serving() as (address, _):
         yield address

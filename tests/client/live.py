@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
-from server.fakes import FakeService
+from server import live
+from server.live import service_of
 
 import pywasmtok
+from pywasmtok.loading.sources import read_source
 from pywasmtok.server import api
 from pywasmtok.server.app import create_app
-from pywasmtok.server.config import Config
-from pywasmtok.server.http.options import uvicorn_options
+from pywasmtok.server.service import Service
 
 TEMPLATE = (
     "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
@@ -29,21 +27,11 @@ def local_tokenizer() -> pywasmtok.Tokenizer:
 
 
 @contextmanager
-def serving(service: Any = None) -> Iterator[str]:
-    """The address of a server over `service`."""
-    if service is None:
-        service = FakeService(Config())
-        service.add_public("demo", local_tokenizer())
-    app = create_app(service, api.routes(service))
-    options = uvicorn_options(service.config)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", **options))
-    listening = socket.create_server(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(60)
-        listening.close()
+def serving(**config: Any) -> Iterator[tuple[str, Service]]:
+    """Its address, and its service."""
+    data = bytes(read_source("builtin:demo").data)
+    with service_of({}, **config) as service:
+        service.publish("demo", data, {"chat_template": TEMPLATE})
+        app = create_app(service, api.routes(service))
+        with live.serving(app, service.config) as port:
+            yield f"http://127.0.0.1:{port}", service

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from server.fakes import FakeService
 
 from client.live import local_tokenizer, serving
 from pywasmtok import InvalidArgument, StopSequenceConfig, Unsupported
 from pywasmtok.client import AsyncClient, Client, ConnectionFailed, RemoteError
 from pywasmtok.server.auth.keys import make_key
-from pywasmtok.server.config import Config
 from pywasmtok.server.errors import Forbidden, NotFound, Unauthorized
 from pywasmtok.tenants.errors import UnknownTokenizer
 
@@ -27,11 +25,9 @@ DEMO = lzma.decompress(files("pywasmtok").joinpath("data", "demo.tokenizer.json.
 @pytest.fixture(scope="module")
 def with_keys() -> Iterator[tuple[str, str]]:
     """A server with an admin, and its key."""
-    service = FakeService(Config(identity=True))
-    service.add_public("demo", local_tokenizer())
     key, record = make_key(None)
-    service.store.put_key(record)
-    with serving(service) as url:
+    with serving(identity=True) as (url, service):
+        service.store.put_key(record)
         yield url, key
 
 

@@ -7,20 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 from starlette.testclient import TestClient
 
 from pywasmtok.server import api
 from pywasmtok.server.app import create_app
+from pywasmtok.server.requests.record import Exchange
+from pywasmtok.server.service import Service
 
-from .fakes import FakeService
-
-__all__ = ["PREFIX", "client_of", "error_of", "events_of"]
+__all__ = ["PREFIX", "client_of", "error_of", "events_of", "recorded", "words_of"]
 
 PREFIX = "/api/v1"
 
 
 @contextmanager
-def client_of(service: FakeService) -> Iterator[TestClient]:
+def client_of(service: Service) -> Iterator[TestClient]:
     """All requests of it run in one event loop."""
     app = create_app(service, api.routes(service))
     with TestClient(app, base_url=f"http://127.0.0.1{PREFIX}") as client:
@@ -55,3 +56,13 @@ def words_of(*tokens: str) -> bytes:
             "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
         }
     ).encode()
+
+
+def recorded(exchange: Exchange) -> dict[str, Any]:
+    """What metrics and access log see of a request, without its name and its times."""
+    found = msgspec.structs.asdict(exchange)
+    assert found.pop("seconds") >= 0
+    assert found.pop("request_id")
+    for name in ("started", "bodies", "body", "held"):
+        del found[name]
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,10 +20,15 @@ __all__ = ["Connection", "service_of", "serving"]
 
 
 @contextmanager
-def service_of(tokenizers: dict[str, str], **config: Any) -> Iterator[Service]:
-    """All parts of a server, with nothing on the disk."""
-    service = open_service(Config(tokenizers=tokenizers, **config))
+def service_of(tokenizers: Mapping[str, str | bytes], **config: Any) -> Iterator[Service]:
+    """All parts of a server, with nothing on the disk. The operator's tokenizers are these only:
+    sources as in a configuration, or the bytes of files."""
+    sources = {name: one for name, one in tokenizers.items() if isinstance(one, str)}
+    service = open_service(Config(tokenizers=sources, **config), from_store=not sources)
     try:
+        for name, one in tokenizers.items():
+            if isinstance(one, bytes):
+                service.publish(name, one, {})
         yield service
     finally:
         service.close()

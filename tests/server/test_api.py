@@ -20,11 +20,13 @@ from pywasmtok._host.calls.deadline import End, until
 from pywasmtok.server.api.answers import ids_of
 from pywasmtok.server.api.shapes import Encode
 from pywasmtok.server.api.texts import _details
+from pywasmtok.server.contract import LOCAL
 from pywasmtok.server.errors import body_of
+from pywasmtok.server.service import Service
 from pywasmtok.tenants import TenantLimits
 
 from .calls import client_of, error_of
-from .fakes import FakeService
+from .live import service_of
 
 OCTETS = "application/octet-stream"
 SPECIAL = ["</s>", "<think>", "<|user|>"]
@@ -37,22 +39,20 @@ def open_small(**changes: Any) -> pywasmtok.Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def service() -> FakeService:
-    made = FakeService()
-    made.add_public("small", open_small())
-    made.add_public("demo", pywasmtok.create_tokenizer("builtin:demo", limits=made.limits.calls))
-    return made
+def service() -> Iterator[Service]:
+    with service_of({"small": small.file(), "demo": "builtin:demo"}) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def client(service: FakeService) -> Iterator[TestClient]:
+def client(service: Service) -> Iterator[TestClient]:
     with client_of(service) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def tok(service: FakeService) -> pywasmtok.Tokenizer:
-    return next(iter(service.public.tokenizers.values()))
+def tok() -> pywasmtok.Tokenizer:
+    return open_small()
 
 
 def ask(client: TestClient, what: str, **body: Any) -> Any:
@@ -119,11 +119,9 @@ def test_all_of_it_is_the_library_s(client: TestClient, tok: pywasmtok.Tokenizer
     ids=lambda asset: asset.id,
 )
 def test_real_tokenizers(asset: Asset) -> None:
-    service = FakeService()
     whole = open_tokenizer(asset)
     tok = whole.limited(TenantLimits().calls)
-    service.add_public("it", tok)
-    with client_of(service) as client:
+    with service_of({"it": asset.read()}) as service, client_of(service) as client:
         added = sorted(whole.added_tokens)[:20]
         compare(client, "it", tok, list(nasty.texts(asset.id, 8, added)))
     whole.close()
@@ -373,12 +371,18 @@ def test_an_error_shows_a_part_of_a_long_name(client: TestClient, body: dict[str
     assert "xxx...xxx" in error_of(found)["message"]
 
 
-def test_what_is_done_is_counted(client: TestClient, service: FakeService) -> None:
-    service.work.calls.clear()
-    ask(client, "small/encode", text="héllo", pair="x")
-    ask(client, "small/decode", batch=[[1, 2], [3]])
-    ask(client, "small/count", texts=["ab", "ü"])
-    assert [cost for _, cost in service.work.calls] == [7, 12, 4]
+def test_what_is_done_is_counted(client: TestClient, service: Service) -> None:
+    done: list[tuple[str, dict[str, Any], int]] = [
+        ("encode", {"text": "héllo", "pair": "x"}, 7),
+        ("decode", {"batch": [[1, 2], [3]]}, 12),
+        ("count", {"texts": ["ab", "ü"]}, 4),
+    ]
+    for what, body, cost in done:
+        before = service.usage(LOCAL)
+        ask(client, f"small/{what}", **body)
+        after = service.usage(LOCAL)
+        assert after.requests - before.requests == 1
+        assert after.text_bytes - before.text_bytes == cost
 
 
 def test_a_tokenizer_that_is_not_there(client: TestClient) -> None:
@@ -399,11 +403,11 @@ def test_a_tokenizer_that_is_not_there(client: TestClient) -> None:
     ],
 )
 def test_what_is_not_counted_as_text_is_bounded(
-    client: TestClient, service: FakeService, path: str, body: dict[str, Any], where: str
+    client: TestClient, service: Service, path: str, body: dict[str, Any], where: str
 ) -> None:
     """It would be work that no rate knows of, on the event loop where the text is short."""
-    before = len(service.work.calls)
+    before = service.usage(LOCAL)
     refused = client.post(f"/tokenizers/small/{path}", json=body)
     assert refused.status_code == 400
     assert error_of(refused)["path"] == where
-    assert len(service.work.calls) == before
+    assert service.usage(LOCAL) == before

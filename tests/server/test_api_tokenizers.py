@@ -12,29 +12,28 @@ import httpx
 import pytest
 import small
 from starlette.testclient import TestClient
-from streams import llama, open_bytes
+from streams import llama
 
 from pywasmtok.server import api
 from pywasmtok.server.app import create_app
 from pywasmtok.server.auth.keys import make_key
-from pywasmtok.server.config import Bounds, Config
-from pywasmtok.server.contract import LOCAL, TenantRecord
+from pywasmtok.server.config import Bounds
+from pywasmtok.server.contract import LOCAL
+from pywasmtok.server.service import Service
 from pywasmtok.tenants import TenantLimits
 
 from .calls import PREFIX, client_of, error_of, words_of
-from .fakes import FakeService
 from .live import service_of
 
 
 @pytest.fixture
-def service() -> FakeService:
-    made = FakeService()
-    made.add_public("demo", open_bytes(small.file()).limited(made.limits.calls))
-    return made
+def service() -> Iterator[Service]:
+    with service_of({"demo": words_of("demo")}) as made:
+        yield made
 
 
 @pytest.fixture
-def client(service: FakeService) -> Iterator[TestClient]:
+def client(service: Service) -> Iterator[TestClient]:
     with client_of(service) as made:
         yield made
 
@@ -129,16 +128,18 @@ def test_names_that_cannot_be(client: TestClient, name: str) -> None:
         assert client.request("PUT", path, **body).status_code == 400, path
 
 
-def test_bounds_of_uploads(service: FakeService, client: TestClient) -> None:
-    from pywasmtok.tokenizer.limits import Limits
+def test_bounds_of_uploads(client: TestClient) -> None:
+    def bound(**limits: Any) -> None:
+        client.put("/tenants/local", json={"limits": limits}).raise_for_status()
 
     size = len(small.file())
-    calls = Limits(max_file_bytes=size - 1)
-    service.store.put_tenant(TenantRecord(LOCAL, TenantLimits(calls=calls), 0.0))
+    bound(calls={"max_file_bytes": size - 1})
     refused = client.put("/tokenizers/mine", content=small.file())
     assert (refused.status_code, error_of(refused)["kind"]) == (413, "body_too_large")
-    for limits in (TenantLimits(stored_bytes=size), TenantLimits(tokenizers=1)):
-        service.store.put_tenant(TenantRecord(LOCAL, limits, 0.0))
+    most = TenantLimits()
+    bound(calls={"max_file_bytes": most.calls.max_file_bytes})
+    for limits in ({"stored_bytes": size}, {"stored_bytes": most.stored_bytes, "tokenizers": 1}):
+        bound(**limits)
         put(client, "mine")
         refused = client.put("/tokenizers/second", content=llama())
         assert (refused.status_code, error_of(refused)["kind"]) == (507, "storage_full")
@@ -171,19 +172,19 @@ def test_usage(client: TestClient) -> None:
 
 
 @pytest.fixture
-def guarded() -> Iterator[tuple[TestClient, str, FakeService]]:
-    service = FakeService(Config(identity=True))
-    key, record = make_key(None)
-    service.store.put_key(record)
-    with client_of(service) as client:
-        yield client, key, service
+def guarded() -> Iterator[tuple[TestClient, str, Service]]:
+    with service_of({}, identity=True) as service:
+        key, record = make_key(None)
+        service.store.put_key(record)
+        with client_of(service) as client:
+            yield client, key, service
 
 
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-def test_tenants_and_their_keys(guarded: tuple[TestClient, str, FakeService]) -> None:
+def test_tenants_and_their_keys(guarded: tuple[TestClient, str, Service]) -> None:
     client, admin, _ = guarded
     made = client.put(
         "/tenants/acme",
@@ -204,7 +205,7 @@ def test_tenants_and_their_keys(guarded: tuple[TestClient, str, FakeService]) ->
     ).json()
     assert (later["limits"]["concurrent"], later["limits"]["queued"]) == (3, 1)
     listed = client.get("/tenants", headers=bearer(admin)).json()["tenants"]
-    assert [one["name"] for one in listed] == ["acme", LOCAL]
+    assert [one["name"] for one in listed] == ["acme"]
     deleted = client.delete(f"/tenants/acme/keys/{new['id']}", headers=bearer(admin))
     assert deleted.status_code == 204
     assert client.get("/usage", headers=bearer(new["key"])).status_code == 401
@@ -212,7 +213,7 @@ def test_tenants_and_their_keys(guarded: tuple[TestClient, str, FakeService]) ->
     assert client.get("/tenants/acme", headers=bearer(admin)).status_code == 404
 
 
-def test_keys_are_rotated(guarded: tuple[TestClient, str, FakeService]) -> None:
+def test_keys_are_rotated(guarded: tuple[TestClient, str, Service]) -> None:
     client, admin, service = guarded
     client.put("/tenants/acme", json={}, headers=bearer(admin))
     first = client.post("/tenants/acme/keys", json={}, headers=bearer(admin)).json()
@@ -238,7 +239,7 @@ ADMIN: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("method", "path"), ADMIN)
-def test_only_admins(guarded: tuple[TestClient, str, FakeService], method: str, path: str) -> None:
+def test_only_admins(guarded: tuple[TestClient, str, Service], method: str, path: str) -> None:
     client, admin, _ = guarded
     client.put("/tenants/acme", json={}, headers=bearer(admin)).raise_for_status()
     made = client.post("/tenants/acme/keys", json={}, headers=bearer(admin)).json()
@@ -247,7 +248,7 @@ def test_only_admins(guarded: tuple[TestClient, str, FakeService], method: str, 
     assert client.request(method, path, json={}).status_code == 401
 
 
-def test_what_an_admin_cannot_say(guarded: tuple[TestClient, str, FakeService]) -> None:
+def test_what_an_admin_cannot_say(guarded: tuple[TestClient, str, Service]) -> None:
     client, admin, _ = guarded
     for name, body in (
         ("UPPER", {}),
@@ -272,7 +273,7 @@ def test_what_an_admin_cannot_say(guarded: tuple[TestClient, str, FakeService]) 
 
 
 def test_without_keys_the_tenant_of_all_requests_stays() -> None:
-    with client_of(FakeService()) as client:
+    with service_of({}) as service, client_of(service) as client:
         for refused in (
             client.delete("/tenants/local"),
             client.put("/tenants/local", json={"disabled": True}),
@@ -285,7 +286,7 @@ def test_without_keys_the_tenant_of_all_requests_stays() -> None:
 
 
 def test_with_keys_a_tenant_of_this_name_is_any(
-    guarded: tuple[TestClient, str, FakeService],
+    guarded: tuple[TestClient, str, Service],
 ) -> None:
     client, admin, _ = guarded
     asked = client.put("/tenants/local", json={"disabled": True}, headers=bearer(admin))
@@ -293,7 +294,7 @@ def test_with_keys_a_tenant_of_this_name_is_any(
     assert client.delete("/tenants/local", headers=bearer(admin)).status_code == 204
 
 
-def test_one_tenant_sees_nothing_of_another(guarded: tuple[TestClient, str, FakeService]) -> None:
+def test_one_tenant_sees_nothing_of_another(guarded: tuple[TestClient, str, Service]) -> None:
     client, admin, _ = guarded
     keys = {}
     for name in ("one", "two"):
@@ -368,15 +369,18 @@ def test_a_store_that_is_locked_holds_no_call_of_others(
 
 
 def test_changes_of_records_take_their_turn_and_are_counted(
-    service: FakeService, client: TestClient
+    service: Service, client: TestClient
 ) -> None:
     """Each is written to the disk and read by all processes: nobody may make them at will."""
     put(client, "mine")
-    assert service.operations == ["upload"]
-    before = len(service.work.calls)
-    client.put("/aliases/other", json={"tokenizer": "mine"}).raise_for_status()
-    client.delete("/aliases/other").raise_for_status()
-    client.delete("/tokenizers/mine").raise_for_status()
-    costs = [cost for _, cost in service.work.calls[before:]]
-    assert len(costs) == 3
-    assert all(cost >= 4096 for cost in costs)
+    assert service.usage(LOCAL).requests == 1
+    for method, path, body in (
+        ("PUT", "/aliases/other", {"tokenizer": "mine"}),
+        ("DELETE", "/aliases/other", None),
+        ("DELETE", "/tokenizers/mine", None),
+    ):
+        before = service.usage(LOCAL)
+        client.request(method, path, json=body).raise_for_status()
+        after = service.usage(LOCAL)
+        assert after.requests - before.requests == 1
+        assert after.text_bytes - before.text_bytes >= 4096

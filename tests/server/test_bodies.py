@@ -20,7 +20,7 @@ from pywasmtok.server.requests.body_budget import FREE, LARGE, Bodies, Row
 from pywasmtok.server.requests.record import Exchange
 from pywasmtok.tenants.errors import Overloaded, TooManyRequests
 
-from .fakes import FakeService
+from .direct_work import service_without_threads
 from .test_body import request_of
 
 MEGABYTE = 1 << 20
@@ -70,7 +70,7 @@ def test_slow_bodies_of_one_tenant_end_in_a_refusal() -> None:
     """With connections enough, they would fill the memory of the server."""
 
     async def ask() -> None:
-        service = FakeService(Config(bounds=Bounds(body_bytes=MEGABYTE)))
+        service = service_without_threads(Config(bounds=Bounds(body_bytes=MEGABYTE)))
         app = create_app(service, api.routes(service))
         come, go = asyncio.Semaphore(0), asyncio.Event()
 
@@ -139,7 +139,7 @@ def answering(body_bytes: int = FREE, **bounds: Any) -> App:
         return Response(bytes(request.path_params["size"]))
 
     config = Config(bounds=Bounds(body_bytes=body_bytes, **bounds))
-    return create_app(FakeService(config), [Route("/{size:int}", answer)])
+    return create_app(service_without_threads(config), [Route("/{size:int}", answer)])
 
 
 def test_answers_that_are_not_taken_are_bounded() -> None:

@@ -19,7 +19,7 @@ from pywasmtok.server.requests.strict_json import decode
 from pywasmtok.server.scheduling.executor import ThreadWork, watch
 from pywasmtok.tenants.errors import Cancelled, TooManyRequests
 
-from .fakes import FakeService
+from .direct_work import service_without_threads
 from .test_body import Asked
 from .test_executor import SECONDS, tenant, working
 
@@ -130,7 +130,7 @@ def test_a_long_string_that_is_none() -> None:
 
 
 def test_a_method_that_a_path_does_not_have() -> None:
-    app: Any = create_app(FakeService())
+    app: Any = create_app(service_without_threads())
     scope = {"type": "http", "method": "PATCH", "path": "/tokenize"}
     with pytest.raises(MethodNotAllowed):
         app._find(scope, "/tokenize")

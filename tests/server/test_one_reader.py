@@ -23,7 +23,7 @@ from pywasmtok.server.requests.record import Exchange
 from pywasmtok.server.requests.strict_json import strings_of
 from pywasmtok.server.service import Service
 
-from .fakes import recorded
+from .calls import recorded
 from .live import service_of
 
 HOME = Path(__file__).parents[2] / "conformance" / "http"

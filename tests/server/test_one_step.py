@@ -30,7 +30,7 @@ from pywasmtok.server.requests.endpoint import Call
 from pywasmtok.server.requests.record import Exchange
 from pywasmtok.server.service import Service
 
-from .fakes import recorded
+from .calls import recorded
 from .live import Connection, service_of, serving
 
 HOME = Path(__file__).parents[2] / "conformance" / "http"

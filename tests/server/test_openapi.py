@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -16,7 +17,6 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from starlette.routing import Route
-from streams import open_bytes
 
 from pywasmtok.server import api
 from pywasmtok.server.api import shapes
@@ -26,30 +26,32 @@ from pywasmtok.server.api.table import operations
 from pywasmtok.server.app import create_app
 from pywasmtok.server.auth.identity import Failures
 from pywasmtok.server.auth.keys import make_key
-from pywasmtok.server.config import Config
 from pywasmtok.server.contract import TenantRecord
+from pywasmtok.server.service import Service
+from pywasmtok.tenants import TenantLimits
 
 from .calls import PREFIX, client_of
-from .fakes import FakeService
-
-
-def service_with_one() -> FakeService:
-    service = FakeService()
-    service.add_public("demo", open_bytes(small.file()).limited(service.limits.calls))
-    return service
+from .direct_work import service_without_threads
+from .live import service_of
 
 
 @pytest.fixture(scope="module")
-def document() -> dict[str, Any]:
-    with client_of(service_with_one()) as client:
+def service() -> Iterator[Service]:
+    with service_of({"demo": small.file()}) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def document(service: Service) -> dict[str, Any]:
+    with client_of(service) as client:
         found: dict[str, Any] = client.get("/openapi.json").json()
         return found
 
 
-def test_every_route_is_in_it(document: dict[str, Any]) -> None:
+def test_every_route_is_in_it(document: dict[str, Any], service: Service) -> None:
     served = {
         (re.sub(r":path}", "}", route.path), method.lower())
-        for route in api.routes(service_with_one())
+        for route in api.routes(service)
         if isinstance(route, Route)
         for method in route.methods or ()
         if method != "HEAD"
@@ -84,10 +86,9 @@ def test_every_operation_has_a_name_of_its_own(document: dict[str, Any]) -> None
     assert len(names) == len(set(names)) > 15
 
 
-def test_examples_are_answered(document: dict[str, Any]) -> None:
+def test_examples_are_answered(document: dict[str, Any], service: Service) -> None:
     asked = 0
     template = "{% for m in messages %}{{ m.content }}{% endfor %}"
-    service = service_with_one()
     with client_of(service) as client:
         client.put("/tokenizers/mine", content=small.file()).raise_for_status()
         for path, item in document["paths"].items():
@@ -110,11 +111,9 @@ ADMIN, ADMINS = make_key(None)
 KEY, RECORD = make_key("acme")
 
 
-def guarded() -> tuple[Any, dict[str, Any]]:
+def guarded(service: Service) -> tuple[Any, dict[str, Any]]:
     """An application with keys, and its document with names of which some are there."""
-    service = FakeService(Config(identity=True))
-    service.add_public("demo", open_bytes(small.file()).limited(service.limits.calls))
-    service.store.put_tenant(TenantRecord("acme", service.limits, 0.0))
+    service.store.put_tenant(TenantRecord("acme", TenantLimits(), 0.0))
     service.store.put_key(ADMINS)
     service.store.put_key(RECORD)
     with client_of(service) as client:
@@ -131,17 +130,19 @@ def guarded() -> tuple[Any, dict[str, Any]]:
 
 
 @pytest.fixture
-def described() -> Any:
-    app, document = guarded()
-    # The tool shows more wrong keys than an address may.
-    app._identity._failures = Failures(rate=1e9, burst=1e9)
-    schema = schemathesis.openapi.from_dict(document)
-    schema.app = app
-    return schema
+def described() -> Iterator[Any]:
+    with service_of({"demo": small.file()}, identity=True) as service:
+        app, document = guarded(service)
+        # The tool shows more wrong keys than an address may.
+        app._identity._failures = Failures(rate=1e9, burst=1e9)
+        schema = schemathesis.openapi.from_dict(document)
+        schema.app = app
+        yield schema
 
 
 OPERATIONS = sorted(
-    one.id for one in operations(Desk(FakeService(), Seal(b"", seconds=1, most_bytes=1)))
+    one.id
+    for one in operations(Desk(service_without_threads(), Seal(b"", seconds=1, most_bytes=1)))
 )
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 

@@ -40,7 +40,7 @@ from pywasmtok.tenants.contract import FileInfo, Usage
 from pywasmtok.tenants.errors import StorageFull, UnknownTokenizer
 from pywasmtok.tenants.limits import TenantLimits
 from server.calls import words_of
-from server.direct_work import DirectWork
+from server.direct_work import service_without_threads
 from server.serving import until
 
 DEMO = bytes(read_source("builtin:demo").data)
@@ -48,8 +48,8 @@ ACME = Caller("acme")
 
 
 def made(store: Store, config: Config | None = None) -> tuple[Service, TenantPool]:
-    pool = TenantPool(False)
-    return Service(config or Config(), store, pool, DirectWork()), pool
+    service = service_without_threads(config, store)
+    return service, service.pool
 
 
 @pytest.fixture(params=["memory", "folder"])

@@ -6,6 +6,8 @@ import base64
 import json
 import random
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,40 +18,42 @@ from streams import WORDS, any_ids, bytes_of, cut, ids_of, llama, open_bytes
 import pywasmtok
 from pywasmtok import StopSequenceConfig
 from pywasmtok.server.api.streams.state import Seal, Standing
-from pywasmtok.server.config import Config, Streams
-from pywasmtok.server.contract import LOCAL, TenantRecord
+from pywasmtok.server.config import Streams
+from pywasmtok.server.contract import LOCAL
 from pywasmtok.server.errors import BadRequest
+from pywasmtok.server.service import Service
 from pywasmtok.tenants import TenantLimits
 
 from .calls import client_of, error_of, events_of, words_of
-from .fakes import FakeService
+from .live import service_of
 
 # Words of the small vocabulary, whose bytes wait for the end of their run.
 X, A, B = (256 + WORDS.index(word) for word in ("x", "a", "b"))
 ST, OP = (256 + WORDS.index(word) for word in ("ST", "OP"))
 
 
-def made(limits: TenantLimits | None = None, **streams: Any) -> FakeService:
+def made(limits: dict[str, int] | None = None, **streams: Any) -> AbstractContextManager[Service]:
     # A test that would wait for ever waits for a minute.
-    service = FakeService(Config(streams=Streams(**{"idle_seconds": 60.0, **streams})), limits)
-    service.add_public("it", open_bytes(llama()).limited(service.limits.calls))
-    return service
+    bounds = Streams(**{"idle_seconds": 60.0, **streams})
+    long = words_of("x" * 60)
+    return service_of({"it": llama(), "long": long}, streams=bounds, limits=limits or {})
 
 
 @pytest.fixture
-def service() -> FakeService:
-    return made()
+def service() -> Iterator[Service]:
+    with made() as service:
+        yield service
 
 
 @pytest.fixture
-def client(service: FakeService) -> Iterator[TestClient]:
+def client(service: Service) -> Iterator[TestClient]:
     with client_of(service) as made:
         yield made
 
 
 @pytest.fixture
-def tok(service: FakeService) -> pywasmtok.Tokenizer:
-    return next(iter(service.public.tokenizers.values()))
+def tok() -> pywasmtok.Tokenizer:
+    return open_bytes(llama()).limited(TenantLimits().calls)
 
 
 def post(client: TestClient, **body: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -73,6 +77,13 @@ def state_of(events: list[tuple[str, dict[str, Any]]]) -> str:
 def connect(client: TestClient, name: str = "it") -> WebSocketTestSession:
     path = f"ws://127.0.0.1/api/v1/tokenizers/{name}/stream"
     return client.websocket_connect(path)
+
+
+@contextmanager
+def connected(**streams: Any) -> Iterator[WebSocketTestSession]:
+    """To a server of its own."""
+    with made(**streams) as service, client_of(service) as client, connect(client) as socket:
+        yield socket
 
 
 def say(socket: WebSocketTestSession, **message: Any) -> dict[str, Any]:
@@ -206,19 +217,19 @@ def test_a_stream_goes_on_over_another_way(client: TestClient, tok: pywasmtok.To
 
 def test_a_state_is_good_in_any_worker() -> None:
     """With the same secret, which comes from the store that all share."""
-    one, two = made(), made()
-    with client_of(one) as first:
-        state = state_of(post(first, ids=[0xE4, 0xBD]))
-    with client_of(two) as second:
-        refused = second.post("/tokenizers/it/stream", json={"ids": [0xA0], "state": state})
-        assert (refused.status_code, error_of(refused)["path"]) == (400, "$.state")
-    two.store = one.store
-    with client_of(two) as second:
-        assert text_of(post(second, ids=[0xA0], state=state, finish=True)) == "你"
+    with made() as one, made() as two:
+        with client_of(one) as first:
+            state = state_of(post(first, ids=[0xE4, 0xBD]))
+        with client_of(two) as second:
+            refused = second.post("/tokenizers/it/stream", json={"ids": [0xA0], "state": state})
+            assert (refused.status_code, error_of(refused)["path"]) == (400, "$.state")
+        two.store = one.store
+        with client_of(two) as second:
+            assert text_of(post(second, ids=[0xA0], state=state, finish=True)) == "你"
 
 
-def test_a_state_of_somebody_else_is_refused(service: FakeService) -> None:
-    standing = Standing(1, 10**10, LOCAL, "it", service.add_public("x", open_small()), 0, None, b"")
+def test_a_state_of_somebody_else_is_refused() -> None:
+    standing = Standing(1, 10**10, LOCAL, "it", "digest", 0, None, b"")
     seal = Seal(b"secret", seconds=10, most_bytes=1000, now=lambda: 100.0)
     state = seal.closed(standing)
     assert seal.opened(state, LOCAL, "it") == standing
@@ -241,12 +252,6 @@ def test_a_state_of_somebody_else_is_refused(service: FakeService) -> None:
         Seal(b"another", seconds=10, most_bytes=1000).opened(state, LOCAL, "it")
 
 
-def open_small() -> pywasmtok.Tokenizer:
-    import small
-
-    return open_bytes(small.file())
-
-
 def test_no_changed_state_is_taken(client: TestClient) -> None:
     state = state_of(post(client, ids=[0xE4, 0xBD], stops={"sequences": ["x"]}))
     dice = random.Random("bits")
@@ -267,7 +272,7 @@ def test_a_state_has_all_that_it_needs(client: TestClient) -> None:
         assert (refused.status_code, error_of(refused)["path"]) == (400, "$.state")
 
 
-def test_a_swapped_name_leaves_streams_what_they_began_with(service: FakeService) -> None:
+def test_a_swapped_name_leaves_streams_what_they_began_with(service: Service) -> None:
     import small
 
     ids = bytes_of("né")
@@ -314,8 +319,7 @@ def test_what_is_no_message(client: TestClient) -> None:
 
 
 def test_how_many_and_how_much() -> None:
-    service = made(TenantLimits(streams=2, stream_bytes=24))
-    with client_of(service) as client:
+    with made({"streams": 2, "stream_bytes": 24}) as service, client_of(service) as client:
         with connect(client) as one, connect(client) as two:
             say(one, stream="a", open=True)
             say(two, stream="a", open=True)
@@ -337,9 +341,7 @@ def test_how_many_and_how_much() -> None:
 
 def test_the_text_of_a_step_is_bounded_before_it_is_sent() -> None:
     """An id can stand for a long text. A step that is refused changes nothing."""
-    service = made(TenantLimits(stream_bytes=100))
-    service.add_public("long", open_bytes(words_of("x" * 60)))
-    with client_of(service) as client:
+    with made({"stream_bytes": 100}) as service, client_of(service) as client:
         refused = client.post("/tokenizers/long/stream", json={"ids": [1, 1]})
         assert (refused.status_code, error_of(refused)["asked"]) == (413, 129)
         with connect(client, "long") as socket:
@@ -351,7 +353,7 @@ def test_the_text_of_a_step_is_bounded_before_it_is_sent() -> None:
 
 
 def test_a_state_that_grew_too_large_is_not_given_out() -> None:
-    with client_of(made(state_bytes=200)) as client:
+    with made(state_bytes=200) as service, client_of(service) as client:
         events = post(client, ids=bytes_of("你" * 50))
         name, last = events[-1]
         assert (name, last["ended"], last["error"]["limit"]) == ("ended", True, 200)
@@ -359,7 +361,7 @@ def test_a_state_that_grew_too_large_is_not_given_out() -> None:
 
 def test_an_error_on_the_way_leaves_what_was_good(tok: pywasmtok.Tokenizer) -> None:
     ids = [*[X] * 4096, 999]
-    with client_of(made()) as client:
+    with made() as service, client_of(service) as client:
         events = post(client, ids=ids, unknown_id="error")
         assert [name for name, _ in events] == ["text", "error", "state"]
         assert events[1][1]["error"]["kind"] == "invalid_token"
@@ -369,7 +371,7 @@ def test_an_error_on_the_way_leaves_what_was_good(tok: pywasmtok.Tokenizer) -> N
 
 
 def test_a_message_that_is_too_large() -> None:
-    with client_of(made(message_bytes=100)) as client, connect(client) as socket:
+    with connected(message_bytes=100) as socket:
         say(socket, stream="a", open=True)
         last = say(socket, stream="a", ids=[1] * 200)
         assert (last["stream"], last["ended"]) == ("a", True)
@@ -380,14 +382,14 @@ def test_a_message_that_is_too_large() -> None:
 
 
 def test_a_message_is_measured_in_bytes() -> None:
-    with client_of(made(message_bytes=100)) as client, connect(client) as socket:
+    with connected(message_bytes=100) as socket:
         socket.send_text(json.dumps({"stream": "é" * 50}, ensure_ascii=False))
         last = socket.receive_json()
         assert (last["error"]["limit"], last["error"]["asked"]) == (100, 114)
 
 
 def test_nothing_moves() -> None:
-    with client_of(made(idle_seconds=0.05)) as client, connect(client) as socket:
+    with connected(idle_seconds=0.05) as socket:
         assert socket.receive_json()["error"]["kind"] == "idle"
         with pytest.raises(WebSocketDisconnect) as closed:
             socket.receive_json()
@@ -396,49 +398,51 @@ def test_nothing_moves() -> None:
 
 def test_who_sends_too_fast_is_read_no_faster() -> None:
     """All is answered, and none of it lost."""
-    with client_of(made(messages_per_second=100)) as client, connect(client) as socket:
+    with connected(messages_per_second=100) as socket:
         socket.send_json({"stream": "a", "open": True})
         for _ in range(130):
             socket.send_json({"stream": "a", "ids": [X]})
         assert "".join(socket.receive_json()["text"] for _ in range(131)) == "x" * 130
 
 
-def test_streams_go_on_elsewhere_when_the_server_stops(service: FakeService) -> None:
-    with client_of(service) as client:
-        with connect(client) as socket:
+def test_streams_go_on_elsewhere_when_the_server_stops() -> None:
+    with made() as one, made() as two:
+        two.store = one.store
+        with client_of(one) as client, connect(client) as socket:
             say(socket, stream="a", open=True, ids=[0xE4, 0xBD])
             say(socket, stream="b", open=True, stops={"sequences": ["STOP"]}, ids=[X, ST])
             assert client.portal is not None
-            client.portal.call(drain, service)
+            client.portal.call(drain, one)
             found = {event["stream"]: event for event in (socket.receive_json() for _ in "ab")}
             with pytest.raises(WebSocketDisconnect) as closed:
                 socket.receive_json()
             assert closed.value.code == 1012
+            assert client.post("/tokenizers/it/stream", json={"ids": []}).status_code == 503
         assert {event["error"]["kind"] for event in found.values()} == {"draining"}
         assert all(event["ended"] for event in found.values())
-        rest = post(client, ids=[0xA0], state=found["a"]["state"], finish=True)
-        assert text_of(rest) == "你"
-        rest = post(client, ids=[OP], state=found["b"]["state"])
+        with client_of(two) as client:
+            rest = post(client, ids=[0xA0], state=found["a"]["state"], finish=True)
+            assert text_of(rest) == "你"
+            rest = post(client, ids=[OP], state=found["b"]["state"])
         assert [name for name, _ in rest] == ["stopped"]
         assert rest[0][1]["stopped"]["start"] == 1
 
 
-async def drain(service: FakeService) -> None:
+async def drain(service: Service) -> None:
     service.lifecycle.drain()
 
 
-def test_a_tenant_that_is_disabled_gets_no_further(service: FakeService) -> None:
+def test_a_tenant_that_is_disabled_gets_no_further(service: Service) -> None:
     with client_of(service) as client, connect(client) as socket:
         assert say(socket, stream="a", open=True, ids=[X])["text"] == "x"
-        disabled = TenantRecord(LOCAL, service.limits, 0.0, disabled=True)
-        service.store.put_tenant(disabled)
+        (local,) = service.store.tenants(LOCAL)
+        service.store.put_tenant(replace(local, disabled=True))
         assert say(socket, stream="a", ids=[X])["error"]["kind"] == "not_found"
         assert say(socket, stream="b", open=True)["error"]["kind"] == "not_found"
 
 
-def test_who_has_left_holds_no_streams(service: FakeService) -> None:
-    service.store.put_tenant(TenantRecord(LOCAL, TenantLimits(streams=3), 0.0))
-    with client_of(service) as client:
+def test_who_has_left_holds_no_streams() -> None:
+    with made({"streams": 3}) as service, client_of(service) as client:
         for _ in range(5):
             with connect(client) as socket:
                 for name in "abc":
@@ -452,16 +456,15 @@ def test_a_tokenizer_that_is_not_there(client: TestClient) -> None:
         pass
 
 
-def test_sockets_of_a_tenant_are_bounded(service: FakeService) -> None:
+def test_sockets_of_a_tenant_are_bounded() -> None:
     """Each takes a connection of the server, also while no stream is open on it."""
-    service.store.put_tenant(TenantRecord(LOCAL, TenantLimits(streams=2), 0.0))
-    with client_of(service) as client:
+    with made({"streams": 2}) as service, client_of(service) as client:
         for _ in range(3):
             with connect(client), connect(client), pytest.raises(WebSocketDisconnect):
                 connect(client).__enter__()
 
 
-def test_large_messages_go_one_by_one_and_in_order(service: FakeService) -> None:
+def test_large_messages_go_one_by_one_and_in_order(service: Service) -> None:
     with client_of(service) as client, connect(client) as socket:
         assert "error" not in say(socket, stream="a", open=True)
         padding = " " * 100_000
