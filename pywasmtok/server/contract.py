@@ -1,20 +1,18 @@
-"""The interfaces between the parts of the server."""
+"""The records of the server, the interface of its stores, and a request on its way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from ..tenants.errors import UnknownTokenizer
 
 if TYPE_CHECKING:
     from ..loading.sources.lazy import LazyFile
     from ..tenants.contract import FileInfo, TenantLike, Usage
-    from ..tenants.counts import Counts
     from ..tenants.limits import TenantLimits
     from ..tokenizer.tokenizer import Tokenizer
-    from .scheduling.executor import ThreadWork
 
 __all__ = [
     "LOCAL",
@@ -25,13 +23,10 @@ __all__ = [
     "KeyRecord",
     "Listed",
     "Served",
-    "ServiceLike",
     "Store",
     "TenantRecord",
     "TokenizerRecord",
 ]
-
-T = TypeVar("T")
 
 PUBLIC = "public"
 """The owner of the operator's own tokenizers, which every tenant may use and none may change."""
@@ -266,103 +261,3 @@ class Served:
     def is_live(self) -> bool:
         """Whether it is in memory already."""
         return self._tokenizer is not None
-
-
-class ServiceLike(Protocol):
-    """All that handlers of requests need; one a process, at `request.app.state.service`."""
-
-    config: Any
-    store: Store
-    counts: Counts
-    work: ThreadWork
-    metrics: Any
-    lifecycle: Any
-    checks: Any
-    """Of the store, on a schedule and on demand."""
-
-    @property
-    def keys(self) -> Any:
-        """The `KeyIndex` as of the last change that any process has acknowledged."""
-        ...
-
-    def find(self, caller: Caller, name: str | None) -> Served:
-        """By alias or digest, among the caller's tokenizers, then the public ones; None: the only
-        one, or the one called `default`. UnknownTokenizer."""
-        ...
-
-    def listed(self, caller: Caller) -> list[Listed]:
-        """The caller's tokenizers, then the public ones."""
-        ...
-
-    def tenant(self, name: str) -> TenantLike:
-        """NotFound: there is none, or it is disabled."""
-        ...
-
-    def usage(self, name: str) -> Usage:
-        """All that is known: what is stored, and what this process has not yet written."""
-        ...
-
-    def add(
-        self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str
-    ) -> FileInfo:
-        """Reads the file, in a sandbox. For a thread; `keep` has to follow."""
-        ...
-
-    def keep(
-        self,
-        tenant: TenantLike,
-        info: FileInfo,
-        data: bytes,
-        options: Mapping[str, Any],
-        alias: str,
-    ) -> str:
-        """Stores the file, points the alias to it; the digest. For a thread that may wait for the
-        store."""
-        ...
-
-    def default_limits(self) -> TenantLimits:
-        """Of tenants without limits of their own, as the configuration says."""
-        ...
-
-    async def run(
-        self,
-        served: Served,
-        cost: int,
-        call: Callable[[], T],
-        *,
-        inline: bool = False,
-        operation: str = "other",
-    ) -> T:
-        """`work.run` for the tenant of `served`; after it, its counters and the metrics know.
-        `operation`: a name that the metrics have."""
-        ...
-
-    def run_now(
-        self, served: Served, cost: int, call: Callable[[], T], *, operation: str = "other"
-    ) -> T:
-        """`run` with `inline`, where nothing has to wait. NotNowError: nothing has been done."""
-        ...
-
-    async def run_for(
-        self,
-        tenant: TenantLike,
-        cost: int,
-        call: Callable[[], T],
-        *,
-        operation: str = "other",
-    ) -> T:
-        """The same without a tokenizer."""
-        ...
-
-    async def change(
-        self,
-        tenant: TenantLike,
-        cost: int,
-        prepare: Callable[[], Callable[[], T]],
-        *,
-        operation: str = "other",
-    ) -> T:
-        """`run_for` of `prepare`, and then what it answers, which may wait for the store: so a slow
-        or locked store holds no thread of calls. How much waits there is for the caller to
-        bound."""
-        ...

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from .config import Config
-    from .contract import ServiceLike
     from .reload import OwnReload, Reloaded
+    from .service import Service
     from .workers.heartbeats import Heartbeats
     from .workers.reloads import WorkerReload
     from .workers.worker_kind import WorkerKind
@@ -132,14 +132,14 @@ class Lifecycle:
         return True
 
 
-def routes(service: ServiceLike) -> list[Route]:
+def routes(service: Service) -> list[Route]:
     """`/health`: the process answers. `/ready`: it accepts work."""
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
     from .observe import metrics
 
-    lifecycle: Lifecycle = service.lifecycle
+    lifecycle = service.lifecycle
     fresh = {"cache-control": "no-store"}
 
     def unavailable(message: str) -> Response:

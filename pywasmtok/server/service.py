@@ -136,9 +136,12 @@ class Service:
 
     @property
     def keys(self) -> KeyIndex:
+        """As of the last change that any process has acknowledged."""
         return self._view().keys
 
     def find(self, caller: Caller, name: str | None) -> Served:
+        """By alias or digest, among the caller's tokenizers, then the public ones; None: the only
+        one, or the one called `default`. UnknownTokenizer."""
         view = self._view()
         before, found = self._found
         if before is not view or len(found) > _MOST_FOUND:
@@ -154,9 +157,11 @@ class Service:
         return Served(called, info.digest, tenant, tenant.live(info.digest), info, again)
 
     def listed(self, caller: Caller) -> list[Listed]:
+        """The caller's tokenizers, then the public ones."""
         return self._view().listed(caller.tenant)
 
     def tenant(self, name: str) -> TenantLike:
+        """NotFound: there is none, or it is disabled."""
         record = self._view().tenants.get(name)
         if name == PUBLIC or (record is not None and not record.disabled):
             with contextlib.suppress(KeyError):
@@ -177,6 +182,8 @@ class Service:
         inline: bool = False,
         operation: str = "other",
     ) -> Coroutine[Any, Any, T]:
+        """`work.run` for the tenant of `served`; after it, its counters and the metrics know.
+        `operation`: a name that the metrics have."""
         inline = inline and served.is_live
         return self._counted(
             served.tenant, cost, call, inline=inline, operation=operation, served=served
@@ -224,6 +231,7 @@ class Service:
         *,
         operation: str = "other",
     ) -> Coroutine[Any, Any, T]:
+        """`run` without a tokenizer."""
         return self._counted(tenant, cost, call, inline=False, operation=operation, served=None)
 
     async def change(
@@ -234,6 +242,10 @@ class Service:
         *,
         operation: str = "other",
     ) -> T:
+        """`run_for` of `prepare`, and then what it answers, which may wait for the store: so a slow
+        or locked store holds no thread of calls. How much waits there is for the caller to
+        bound."""
+
         def begin() -> Future[T]:
             # Also if the client has left by now: what was prepared is stored, or given up.
             return self._changes.submit(prepare())
@@ -303,6 +315,7 @@ class Service:
     def add(
         self, tenant: TenantLike, data: bytes, options: Mapping[str, Any], alias: str | None
     ) -> FileInfo:
+        """Reads the file, in a sandbox; `keep` has to follow."""
         if alias is not None:
             check_alias(alias)
         if tenant.name != PUBLIC and "encoder" in options:
@@ -321,6 +334,7 @@ class Service:
         alias: str | None,
         keep: Collection[str] = (),
     ) -> str:
+        """Stores the file, points the alias to it; the digest."""
         said = json.dumps(options, sort_keys=True) if options else "{}"
         record = TokenizerRecord(tenant.name, info, said, time.time())
         limits = tenant.limits
@@ -345,11 +359,13 @@ class Service:
                 raise
 
     def usage(self, name: str) -> Usage:
+        """All that is known: what is stored, and what this process has not yet written."""
         # The tenant may have been made by another process.
         self._view()
         return self._usage.of(name)
 
     def default_limits(self) -> TenantLimits:
+        """Of tenants without limits of their own, as the configuration says."""
         return self._limits
 
     def reconfigure(self, config: Config) -> None:

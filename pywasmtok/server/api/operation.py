@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ..contract import ServiceLike
     from ..requests.endpoint import Endpoint
+    from ..service import Service
 
 __all__ = ["Handler", "Operation", "Parameter"]
 
-Handler = Callable[["Request", "ServiceLike"], Awaitable["Response"]]
+Handler = Callable[["Request", "Service"], Awaitable["Response"]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ..contract import ServiceLike
+    from ..service import Service
+
 
 __all__ = ["operations"]
 
 
-async def reload(request: Request, service: ServiceLike) -> Response:
+async def reload(request: Request, service: Service) -> Response:
     need_admin(request)
     found = Reloaded(changed=[], restart=[])
     # None: the configuration is not from a file.

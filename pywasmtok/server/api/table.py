@@ -19,7 +19,7 @@ from .streams.sse import Events
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ..contract import ServiceLike
+    from ..service import Service
     from .operation import Operation
 
 __all__ = ["PREFIX", "operations", "routes"]
@@ -40,7 +40,7 @@ def operations(desk: Desk) -> list[Operation]:
     ]
 
 
-def routes(service: ServiceLike) -> list[BaseRoute]:
+def routes(service: Service) -> list[BaseRoute]:
     desk = Desk.of(service)
     known = operations(desk)
     described = document(known)
@@ -65,9 +65,7 @@ def _path(path: str) -> str:
     return PREFIX + path
 
 
-def _endpoint(
-    operation: Operation, service: ServiceLike
-) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(operation: Operation, service: Service) -> Callable[[Request], Awaitable[Response]]:
     handler = operation.handler
     if isinstance(handler, Endpoint):
         return handler

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from ..auth.identity import need_admin
 from ..auth.keys import make_key
-from ..contract import LOCAL, KeyRecord, ServiceLike, TenantRecord
+from ..contract import LOCAL, KeyRecord, TenantRecord
 from ..errors import Conflict, NotFound
 from ..limits import changed, limits_of
 from ..names import check_tenant
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
     from ...tenants.contract import Usage as UsageOfTenant
     from ..contract import Store
+    from ..service import Service
 
 __all__ = ["operations"]
 
 
-async def usage(request: Request, service: ServiceLike) -> Response:
+async def usage(request: Request, service: Service) -> Response:
     caller = request.state.caller
     tenant = service.tenant(caller.tenant)
     known = await asyncio.to_thread(service.usage, caller.tenant)
@@ -57,7 +58,7 @@ async def usage(request: Request, service: ServiceLike) -> Response:
     )
 
 
-async def listing(request: Request, service: ServiceLike) -> Response:
+async def listing(request: Request, service: Service) -> Response:
     need_admin(request)
 
     def read() -> bytes:
@@ -68,13 +69,13 @@ async def listing(request: Request, service: ServiceLike) -> Response:
     return json_response(await asyncio.to_thread(read))
 
 
-async def info(request: Request, service: ServiceLike) -> Response:
+async def info(request: Request, service: Service) -> Response:
     need_admin(request)
     name = request.path_params["name"]
     return json_response(await asyncio.to_thread(_read, service, name))
 
 
-async def put(request: Request, service: ServiceLike) -> Response:
+async def put(request: Request, service: Service) -> Response:
     need_admin(request)
     asked = await body.read_json(request, TenantChange)
     name = check_tenant(request.path_params["name"])
@@ -95,7 +96,7 @@ async def put(request: Request, service: ServiceLike) -> Response:
     return json_response(await asyncio.to_thread(change))
 
 
-async def delete(request: Request, service: ServiceLike) -> Response:
+async def delete(request: Request, service: Service) -> Response:
     need_admin(request)
     name = request.path_params["name"]
     _require_not_the_only(service, name)
@@ -108,7 +109,7 @@ async def delete(request: Request, service: ServiceLike) -> Response:
     return Response(status_code=204)
 
 
-async def new_key(request: Request, service: ServiceLike) -> Response:
+async def new_key(request: Request, service: Service) -> Response:
     need_admin(request)
     asked = await body.read_json(request, NewKey)
     name, store = request.path_params["name"], service.store
@@ -123,7 +124,7 @@ async def new_key(request: Request, service: ServiceLike) -> Response:
     return json_response(await asyncio.to_thread(change))
 
 
-async def delete_key(request: Request, service: ServiceLike) -> Response:
+async def delete_key(request: Request, service: Service) -> Response:
     need_admin(request)
     name, id = request.path_params["name"], request.path_params["id"]
 
@@ -136,7 +137,7 @@ async def delete_key(request: Request, service: ServiceLike) -> Response:
     return Response(status_code=204)
 
 
-async def verify(request: Request, service: ServiceLike) -> Response:
+async def verify(request: Request, service: Service) -> Response:
     need_admin(request)
     found = await service.checks.now()
     return json_response(
@@ -151,7 +152,7 @@ async def verify(request: Request, service: ServiceLike) -> Response:
     )
 
 
-def _require_not_the_only(service: ServiceLike, name: str) -> None:
+def _require_not_the_only(service: Service, name: str) -> None:
     if name == LOCAL and not service.config.needs_keys:
         raise Conflict(f"without keys every request is of the tenant {LOCAL}: it has to stay")
 
@@ -167,7 +168,7 @@ def _existing(store: Store, name: str) -> TenantRecord:
     return record
 
 
-def _read(service: ServiceLike, name: str) -> bytes:
+def _read(service: Service, name: str) -> bytes:
     store = service.store
     found = _info(_existing(store, name), store.keys())
     found.usage = TenantUsage(**_numbers(service.usage(name)))

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Set
 
     from ...tokenizer.encoding import Encoding
-    from ..contract import Caller, Served, ServiceLike
+    from ..contract import Caller, Served
     from ..requests.endpoint import Begun, Reader
     from ..requests.record import Exchange
+    from ..service import Service
 
 __all__ = ["endpoint", "names", "operations"]
 
@@ -277,7 +278,7 @@ def endpoint(read: Reader, inline_cost: int = INLINE_BYTES, takes_octets: bool =
     )
 
 
-def find(service: ServiceLike, caller: Caller, name: str | None) -> Served:
+def find(service: Service, caller: Caller, name: str | None) -> Served:
     return service.find(caller, name)
 
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from ...tenants.contract import FileInfo
 from ...tenants.errors import Cancelled, UnknownTokenizer
 from ...tenants.loads import START
-from ..contract import PUBLIC, AliasRecord, Caller, Listed, ServiceLike
+from ..contract import PUBLIC, AliasRecord, Caller, Listed
 from ..errors import BadRequest, Forbidden
 from ..names import check_alias, is_digest
 from ..requests import body
@@ -27,6 +27,8 @@ from .shapes import Alias, TokenizerInfo, Tokenizers
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from ..service import Service
+
 __all__ = ["ACTIONS", "operations"]
 
 ACTIONS: Final = LAST_WORDS | {"chat", "render"}
@@ -37,17 +39,17 @@ _CHANGE: Final = 64 << 10
 process reads it."""
 
 
-async def listing(request: Request, service: ServiceLike) -> Response:
+async def listing(request: Request, service: Service) -> Response:
     found = service.listed(request.state.caller)
     return json_response(json_bytes(Tokenizers(tokenizers=[_info(one) for one in found])))
 
 
-async def info(request: Request, service: ServiceLike) -> Response:
+async def info(request: Request, service: Service) -> Response:
     served = service.find(request.state.caller, request.path_params["name"])
     return _answer(service, request.state.caller, served.digest, request.path_params["name"])
 
 
-async def upload(request: Request, service: ServiceLike) -> Response:
+async def upload(request: Request, service: Service) -> Response:
     caller: Caller = request.state.caller
     tenant = service.tenant(_owner(caller))
     name = _checked_name(request.path_params["name"])
@@ -79,7 +81,7 @@ async def upload(request: Request, service: ServiceLike) -> Response:
     return _answer(service, caller, digest, name)
 
 
-async def delete(request: Request, service: ServiceLike) -> Response:
+async def delete(request: Request, service: Service) -> Response:
     """The name; with the last name, or by its digest, the file."""
     caller: Caller = request.state.caller
     owner, name = _owner(caller), request.path_params["name"]
@@ -100,7 +102,7 @@ async def delete(request: Request, service: ServiceLike) -> Response:
     return Response(status_code=204)
 
 
-async def put_alias(request: Request, service: ServiceLike) -> Response:
+async def put_alias(request: Request, service: Service) -> Response:
     caller: Caller = request.state.caller
     asked = await body.read_json(request, Alias)
     owner, name = _owner(caller), _checked_name(request.path_params["name"])
@@ -117,7 +119,7 @@ async def put_alias(request: Request, service: ServiceLike) -> Response:
     return _answer(service, caller, served.digest, name)
 
 
-async def delete_alias(request: Request, service: ServiceLike) -> Response:
+async def delete_alias(request: Request, service: Service) -> Response:
     """The name alone: the tokenizer stays, under its other names and its digest."""
     caller: Caller = request.state.caller
     owner, name = _owner(caller), request.path_params["name"]
@@ -133,7 +135,7 @@ async def delete_alias(request: Request, service: ServiceLike) -> Response:
 
 
 async def _changed(request: Request, owner: str, change: Callable[[], None]) -> None:
-    service: ServiceLike = request.app.state.service
+    service: Service = request.app.state.service
     tenant = service.tenant(owner)
     with request.app.state.bodies.upload(owner, max(1, tenant.limits.concurrent)):
         await service.change(tenant, _CHANGE, lambda: change)
@@ -148,7 +150,7 @@ def _owner(caller: Caller) -> str:
     return caller.tenant
 
 
-def _own(service: ServiceLike, caller: Caller) -> list[Listed]:
+def _own(service: Service, caller: Caller) -> list[Listed]:
     return [one for one in service.listed(caller) if not one.public]
 
 
@@ -157,7 +159,7 @@ def _digest_of(mine: dict[str, Listed], name: str) -> str:
     return next(found, "")
 
 
-def _refuse_public(service: ServiceLike, caller: Caller, name: str) -> None:
+def _refuse_public(service: Service, caller: Caller, name: str) -> None:
     for one in service.listed(caller):
         if one.public and (name in one.aliases or name == one.info.digest):
             raise Forbidden(f"{name} is the operator's, and every tenant's to use")
@@ -192,7 +194,7 @@ def _options(request: Request) -> dict[str, Any]:
     return options
 
 
-def _answer(service: ServiceLike, caller: Caller, digest: str, name: str) -> Response:
+def _answer(service: Service, caller: Caller, digest: str, name: str) -> Response:
     for one in service.listed(caller):
         if one.info.digest == digest:
             return json_response(json_bytes(_info(one, name)), digest)

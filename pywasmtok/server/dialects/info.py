@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..contract import Served, ServiceLike
+from ..contract import Served
 from ..requests.responses import answer
 from .requests import named
 from .tokenize import max_model_len
@@ -12,6 +12,8 @@ from .tokenize import max_model_len
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from ..service import Service
 
 __all__ = ["info", "tokenizer_info"]
 
@@ -22,7 +24,7 @@ async def tokenizer_info(request: Request) -> Response:
     """vLLM: like the model's tokenizer_config.json."""
     request.state.exchange.dialect = "vllm"
     served = _served(request)
-    service: ServiceLike = request.app.state.service
+    service: Service = request.app.state.service
     return answer(await service.run(served, 0, lambda: _tokenizer_info(served), operation="info"))
 
 
@@ -77,5 +79,5 @@ async def info(request: Request) -> Response:
 
 
 def _served(request: Request) -> Served:
-    service: ServiceLike = request.app.state.service
+    service: Service = request.app.state.service
     return named(service, request.state.caller, request.query_params.get("model"))

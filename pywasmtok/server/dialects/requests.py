@@ -17,9 +17,10 @@ from ..requests.endpoint import Asked
 from ..requests.strict_json import Fields, Whole
 
 if TYPE_CHECKING:
-    from ..contract import Caller, Served, ServiceLike
+    from ..contract import Caller, Served
     from ..requests.endpoint import Begun
     from ..requests.record import Exchange
+    from ..service import Service
 
 __all__ = [
     "ApplyTemplate",
@@ -166,7 +167,7 @@ class Sent:
         return Asked(form.operation, self._cost, request, form.answer, request.model or None)
 
 
-def named(service: ServiceLike, caller: Caller, model: str | None) -> Served:
+def named(service: Service, caller: Caller, model: str | None) -> Served:
     """SGLang's clients call the model `default` where they name none."""
     try:
         return service.find(caller, model or None)

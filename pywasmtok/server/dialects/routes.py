@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.routing import BaseRoute, Route
 
@@ -15,6 +15,7 @@ from .tokenize import read_tokenize, read_tokenize_v1
 
 if TYPE_CHECKING:
     from ..requests.endpoint import Reader
+    from ..service import Service
 
 __all__ = ["routes"]
 
@@ -33,7 +34,7 @@ _POST: Final[dict[str, tuple[str, Reader]]] = {
 _GET: Final = {"/tokenizer_info": tokenizer_info, "/info": info}
 
 
-def routes(service: Any) -> list[BaseRoute]:
+def routes(service: Service) -> list[BaseRoute]:
     return [
         *(
             Route(

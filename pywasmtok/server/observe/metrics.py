@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from ...errors import TokenizerError
     from ..config import Numbers
-    from ..contract import ServiceLike
     from ..requests.record import Exchange
+    from ..service import Service
     from ..workers.heartbeats import Heartbeats
 
 __all__ = ["OTHER_TENANTS", "ServerMetrics", "routes"]
@@ -316,7 +316,7 @@ def _class_of(status: int) -> str:
     return f"{status // 100}xx" if 100 <= status <= 599 else "none"
 
 
-def routes(service: ServiceLike) -> list[Route]:
+def routes(service: Service) -> list[Route]:
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import Response
     from starlette.routing import Route

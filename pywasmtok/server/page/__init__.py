@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from ..contract import Caller, ServiceLike
+    from ..contract import Caller
+    from ..service import Service
 
 __all__ = ["content_security_policy", "page", "routes"]
 
@@ -61,7 +62,7 @@ _HEADERS: Final = {
 }
 
 
-def routes(service: ServiceLike) -> list[Route]:
+def routes(service: Service) -> list[Route]:
     from starlette.responses import HTMLResponse, JSONResponse
     from starlette.routing import Route
 
@@ -82,7 +83,7 @@ def routes(service: ServiceLike) -> list[Route]:
     ]
 
 
-def _status(service: Any, caller: Caller, uptime: float) -> dict[str, Any]:
+def _status(service: Service, caller: Caller, uptime: float) -> dict[str, Any]:
     found: dict[str, Any] = {
         "version": __version__,
         "tenant": caller.tenant,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from starlette.routing import Route
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..auth.identity import Identity
     from ..auth.keys import KeyIndex
     from ..contract import Caller
+    from ..service import Service
     from .body_budget import Bodies
     from .head import Headers
 
@@ -67,7 +68,7 @@ class AtOnce:
 
     def __init__(
         self,
-        service: Any,
+        service: Service,
         identity: Identity,
         routes: Iterable[BaseRoute],
         bodies: Bodies,
@@ -130,8 +131,7 @@ class AtOnce:
     @property
     def keys(self) -> KeyIndex:
         """A new object whenever a key or a tenant has changed."""
-        found: KeyIndex = self._service.keys
-        return found
+        return self._service.keys
 
     def is_still_accepted(self, accepted: Accepted, keys: KeyIndex) -> bool:
         """Whether the same head would be accepted again: keys expire, servers drain, and the depth

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ...tenants.errors import Cancelled
-from ..contract import ServiceLike
 from ..errors import BadRequest, BodyTooLarge, SlowBody, UnsupportedMedia
 from .body_budget import FREE, LARGE, Row
 from .head import check_json_type
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ..config import Bounds
+    from ..service import Service
     from .record import Exchange
 
 __all__ = ["LONG", "apart", "decode", "read", "read_into", "read_json"]
@@ -92,9 +92,8 @@ async def apart(call: Callable[[], T]) -> T:
 
 
 def _bounds(request: Request) -> Bounds:
-    service: ServiceLike = request.app.state.service
-    bounds: Bounds = service.config.bounds
-    return bounds
+    service: Service = request.app.state.service
+    return service.config.bounds
 
 
 def _told(request: Request) -> int | None:

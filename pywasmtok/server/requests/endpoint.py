@@ -22,7 +22,8 @@ from .strict_json import decode
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ..contract import Caller, Served, ServiceLike
+    from ..contract import Caller, Served
+    from ..service import Service
     from .record import Exchange
 
 __all__ = ["CALL", "Asked", "Begun", "Call", "Endpoint", "Reader"]
@@ -72,7 +73,7 @@ class Endpoint:
     def __init__(
         self,
         read: Reader,
-        find: Callable[[ServiceLike, Caller, str | None], Served],
+        find: Callable[[Service, Caller, str | None], Served],
         *,
         dialect: str = "none",
         inline_cost: int = 0,
@@ -89,14 +90,14 @@ class Endpoint:
         self._find = find
         self._takes_octets = takes_octets
 
-    def begun(self, service: ServiceLike, head: Head, name: str | None, query: str = "") -> Begun:
+    def begun(self, service: Service, head: Head, name: str | None, query: str = "") -> Begun:
         """UnsupportedMedia."""
         is_octets = self._takes_octets and head.sends_octets
         if not is_octets:
             check_json_type(head.content_type)
         return Begun(head, name, query, is_octets, service.config.bounds.json_depth)
 
-    def call(self, asked: Asked, begun: Begun, exchange: Exchange, service: ServiceLike) -> Call:
+    def call(self, asked: Asked, begun: Begun, exchange: Exchange, service: Service) -> Call:
         """On the event loop. UnknownTokenizer."""
         assert exchange.caller is not None
         name = asked.model if begun.name is None else begun.name
@@ -105,7 +106,7 @@ class Endpoint:
 
     async def __call__(self, request: Request) -> Response:
         """In the application."""
-        service: ServiceLike = request.app.state.service
+        service: Service = request.app.state.service
         exchange: Exchange = request.state.exchange
         exchange.dialect = self.dialect
         name = request.path_params.get("name")
@@ -132,7 +133,7 @@ class Call(Struct):
     done: bytes | None = None
     """The answer, if it is there and only has to be sent."""
 
-    async def response(self, service: ServiceLike) -> Response:
+    async def response(self, service: Service) -> Response:
         asked, served, answer = self.asked, self.served, self.done
         if answer is None:
             made = partial(asked.answer, asked.request, served)
@@ -144,7 +145,7 @@ class Call(Struct):
         response.raw_headers = self.lines(answer)
         return response
 
-    def now(self, service: ServiceLike) -> bytes:
+    def now(self, service: Service) -> bytes:
         """The answer without waiting. NotNowError: `response` can do it."""
         asked, served = self.asked, self.served
         if asked.cost > self.endpoint.inline_cost:

@@ -14,7 +14,8 @@ from .state import Seal
 from .stream import OpenStream
 
 if TYPE_CHECKING:
-    from ...contract import Caller, Served, ServiceLike
+    from ...contract import Caller, Served
+    from ...service import Service
     from ..shapes import Stream, StreamMessage
 
 __all__ = ["Desk"]
@@ -22,11 +23,11 @@ __all__ = ["Desk"]
 
 @dataclass(slots=True)
 class Desk:
-    service: ServiceLike
+    service: Service
     seal: Seal
 
     @classmethod
-    def of(cls, service: ServiceLike) -> Desk:
+    def of(cls, service: Service) -> Desk:
         bounds = service.config.streams
         secret = service.store.secret("streams")
         seal = Seal(secret, seconds=bounds.state_seconds, most_bytes=bounds.state_bytes)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from ...config import Streams
-    from ...contract import Caller, ServiceLike
+    from ...contract import Caller
     from .desk import Desk
 
 __all__ = ["Sockets"]
@@ -60,7 +60,7 @@ class _Connection:
     def __init__(self, websocket: WebSocket, desk: Desk) -> None:
         self._socket = websocket
         self._desk = desk
-        self._service: ServiceLike = desk.service
+        self._service = desk.service
         self._caller: Caller = websocket.state.caller
         self._name: str = websocket.path_params["name"]
         self._bounds: Streams = desk.service.config.streams

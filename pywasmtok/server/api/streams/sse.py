@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ...contract import Caller, Served, ServiceLike
+    from ...contract import Caller, Served
+    from ...service import Service
     from .desk import Desk
 
 __all__ = ["Events", "failure"]
@@ -62,7 +63,7 @@ class Events:
             refuses=(404, 413, 422, 429, 503, 504),
         )
 
-    async def answer(self, request: Request, service: ServiceLike) -> Response:
+    async def answer(self, request: Request, service: Service) -> Response:
         asked = await body.read_json(request, Stream)
         if asked.state is not None and (asked.prompt_ids or asked.stops is not None):
             raise BadRequest(
