@@ -37,7 +37,7 @@ def service_of(tokenizers: Mapping[str, str | bytes], **config: Any) -> Iterator
 @contextmanager
 def serving(app: Any, config: Config | None = None, kind: Any = None) -> Iterator[int]:
     """The port. `kind`: is given the server, too."""
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     options = {**uvicorn_options(config or Config(), kind), "log_level": "critical"}
     server = uvicorn.Server(uvicorn.Config(app, **options))

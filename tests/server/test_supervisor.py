@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -26,13 +27,31 @@ from pywasmtok.server.reload import Problem
 from pywasmtok.server.store import open_store
 from pywasmtok.server.workers import supervisor as module
 from pywasmtok.server.workers.reloads import Reloads
-from pywasmtok.server.workers.supervisor import _Said, _Supervisor
+from pywasmtok.server.workers.supervisor import _bind, _Said, _Supervisor
 from tools.verify.attack.place import workers_of
 
 from .live import Connection
 from .serving import Server, served, until
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+
+def test_without_uvloop_small_answers_are_sent_at_once() -> None:
+    async def serve(connection: socket.socket) -> int:
+        made = asyncio.get_running_loop().create_future()
+        server = await asyncio.start_server(
+            lambda _, writer: made.set_result(writer), sock=listening
+        )
+        connection.connect(listening.getsockname())
+        async with server:
+            writer = await asyncio.wait_for(made, 60)
+            taken = writer.get_extra_info("socket")
+            found: int = taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            writer.close()
+        return found
+
+    with _bind(Config(listen=Listen(port=0))) as listening, socket.socket() as connection:
+        assert asyncio.run(serve(connection))
 
 
 @linux

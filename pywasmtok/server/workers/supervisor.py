@@ -140,7 +140,8 @@ def _bind(config: Config) -> socket.socket:
 
     listen = config.listen
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY only where the listening socket names its protocol; uvloop always.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
             # A server that was just stopped leaves closed connections behind, which hold the port.
