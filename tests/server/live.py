@@ -22,7 +22,10 @@ __all__ = ["Connection", "service_of", "serving"]
 @contextmanager
 def service_of(tokenizers: Mapping[str, str | bytes], **config: Any) -> Iterator[Service]:
     """All parts of a server, with nothing on the disk. The operator's tokenizers are these only:
-    sources as in a configuration, or the bytes of files."""
+    sources as in a configuration, or the bytes of files. A call may take a minute, if nothing else
+    is said: no test depends on what else the machine does."""
+    limits = config.pop("limits", {})
+    config["limits"] = {**limits, "calls": {"deadline": 60.0, **limits.get("calls", {})}}
     sources = {name: one for name, one in tokenizers.items() if isinstance(one, str)}
     service = open_service(Config(tokenizers=sources, **config), from_store=not sources)
     try:

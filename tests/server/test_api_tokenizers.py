@@ -165,7 +165,7 @@ def test_usage(client: TestClient) -> None:
     assert (found["tenant"], found["tokenizers"]) == (LOCAL, 1)
     assert found["stored_bytes"] == made["bytes"]
     assert (found["requests"], found["text_bytes"]) == (2, made["bytes"] + 5)
-    assert found["limits"]["calls"]["deadline"] == 1.0
+    assert found["limits"]["calls"]["max_text_bytes"] == 4 << 20
 
 
 # With keys.
