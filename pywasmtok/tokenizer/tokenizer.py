@@ -676,11 +676,13 @@ class Tokenizer(ChatMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise TokenizerClosed("a closed tokenizer cannot be copied", source=self.source)
+        reduced = self._hybrid.reduced()
+        if reduced is not None:
+            return reduced
         # Without folders and with all bytes: equal files have equal pickles, by which `datasets`
         # finds its cache.
         data, name = bytes(self._recipe.data), self._recipe.source.rpartition("/")[2]
-        recipe = self._recipe._replace(data=data, source=name)
-        return self._hybrid.reduced() or (_recreate, (recipe,))
+        return _recreate, (self._recipe._replace(data=data, source=name),)
 
     def __repr__(self) -> str:
         return self._hybrid.described(self.source, self.closed)

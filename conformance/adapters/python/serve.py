@@ -60,7 +60,7 @@ class Adapter:
 
 
 class Loading(Adapter):
-    """Of what Python frees by itself."""
+    """Base of those whose tokenizers Python frees by itself."""
 
     def unload(self, handle: Any) -> None:
         pass

@@ -29,7 +29,7 @@ from .cancel import CancelToken
 # shared memory may sleep in a lock of the guest, and is then left alone.
 _PATIENCE_SECONDS: Final = 1.0
 # The same where nothing can stop the call: a part of a text may be over soon, a load is not.
-_PIECE_SECONDS: Final = 0.03
+_PART_SECONDS: Final = 0.03
 
 # Waiting for a lock is cut into steps: on Windows no signal interrupts it, and elsewhere one that
 # comes after Python has looked for signals and before the system waits would be seen too late.
@@ -135,7 +135,7 @@ def run(
 
 def patience_with(instances: Iterable[Instance]) -> float:
     """How many seconds to wait for calls that were cancelled."""
-    return _PATIENCE_SECONDS if all(one.core.stoppable for one in instances) else _PIECE_SECONDS
+    return _PATIENCE_SECONDS if all(one.core.stoppable for one in instances) else _PART_SECONDS
 
 
 def run_apart(
