@@ -404,7 +404,7 @@ class _Details:
 def special_tokens_of(info: dict[str, Any]) -> SpecialTokens:
     special = {token["content"]: token["id"] for token in info["added_tokens"] if token["special"]}
     roles = {role: (token, number) for role, token, number in info["roles"]}
-    return SpecialTokens.from_file(special, roles)
+    return SpecialTokens.from_file(special, roles, info["ends"])
 
 
 def _first_part(limit: int) -> int:

@@ -9,6 +9,7 @@ import random
 import struct
 import time
 from array import array
+from pathlib import Path
 from typing import Any
 
 import assets
@@ -395,6 +396,22 @@ def test_the_end_of_a_message_in_harmony_ends_no_turn(
     assert (roles["eot"], roles["eom"]) == ("<|endoftext|>", names[0])
     alone = Loaded(byte_level(specials=specials[:2]), **options)
     assert ["eot", "<|end|>", 256] in alone.info["roles"]
+
+
+def test_all_tokens_that_end_a_text_for_llama_cpp_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+
+    def ends(*names: str, **options: Any) -> tuple[int, ...]:
+        data = byte_level(specials=[(name, NORMAL) for name in names])
+        path.write_bytes(gguf(data | {"tokenizer.ggml.eos_token_id": 256}))
+        tok = pywasmtok.create_tokenizer(path, **options)
+        return tok.special_tokens.eos_token_ids
+
+    names = ("<e>", "<|return|>", "<|end|>", "<|call|>", "<|endoftext|>", "</s>", "<|file_sep|>")
+    assert ends(*names) == (256, 260, 259, 257, 261, 262)
+    assert ends(*names, gguf_compat="hf") == (256, 260, 259)
+    # Beside the second, the third is an ordinary token.
+    assert ends("<e>", "<|tool_response>", "</s>") == (256, 257)
 
 
 def test_white_space_beside_tokens_by_name_of_the_model() -> None:

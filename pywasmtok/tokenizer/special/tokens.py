@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ class SpecialTokens:
     """The id of every token named above that the vocabulary has."""
     eos_token_ids: tuple[int, ...] = ()
     """Every id that is stated to end a text: by the tokenizer's file (`eos`, and of a GGUF file
-    `eot` and `eom` as llama.cpp finds them), by tokenizer_config.json, special_tokens_map.json,
+    all that end a text for llama.cpp), by tokenizer_config.json, special_tokens_map.json,
     generation_config.json and config.json, in this order, each once. An id may be none of this
     tokenizer's."""
     guessed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -54,9 +54,13 @@ class SpecialTokens:
 
     @classmethod
     def from_file(
-        cls, special: Mapping[str, int], roles: Mapping[str, tuple[str, int | None]]
+        cls,
+        special: Mapping[str, int],
+        roles: Mapping[str, tuple[str, int | None]],
+        ends: Sequence[int] = (),
     ) -> SpecialTokens:
-        """Sorts the added tokens flagged `special` into the roles that the file gives away."""
+        """Sorts the added tokens flagged `special` into the roles that the file gives away.
+        `ends`: ids that end a text without such a role."""
         ids = dict(special)
         for token, token_id in roles.values():
             if token_id is not None:
@@ -69,7 +73,7 @@ class SpecialTokens:
             more=named,
             additional=tuple(token for token in special if token not in taken),
             ids=ids,
-            eos_token_ids=_each_once(roles[role][1] for role in _ENDS if role in roles),
+            eos_token_ids=_each_once([*(roles[role][1] for role in _ENDS if role in roles), *ends]),
         )
 
     def of_format(self, file_format: str) -> SpecialTokens:

@@ -38,6 +38,8 @@ pub struct Definition {
     /// The parts that the file itself gives tokens to play: `("bos", 1)`. A reader names only what
     /// its file says; what the model and the steps above say is found there.
     pub roles: Vec<(&'static str, u32)>,
+    /// Tokens that end a text beside those of the roles `eos`, `eot` and `eom`.
+    pub ends: Vec<u32>,
     /// Name and source of each chat template in the file; `default` is the unnamed one.
     pub chat_templates: Vec<(String, String)>,
     /// What the reader assumed, in sentences for the person that loads the file.
@@ -62,6 +64,7 @@ impl Definition {
             truncation: None,
             padding: None,
             roles: Vec::new(),
+            ends: Vec::new(),
             chat_templates: Vec::new(),
             notes: Vec::new(),
             control: Control::default(),

@@ -21,6 +21,7 @@ pub struct Summary {
     /// The length to pad to, if it does not depend on the batch.
     padding: Option<Option<usize>>,
     roles: Vec<(&'static str, String, u32)>,
+    ends: Vec<u32>,
     chat_templates: Vec<(String, String)>,
     notes: Vec<String>,
 }
@@ -42,6 +43,7 @@ impl Summary {
             truncation: definition.truncation.as_ref().map(|t| t.max_length),
             padding: definition.padding.as_ref().map(|padding| padding.length),
             roles: roles(definition),
+            ends: definition.ends.clone(),
             chat_templates: definition.chat_templates.clone(),
             notes: definition.notes.clone(),
         }
@@ -186,6 +188,7 @@ impl Tokenizer {
                 json!({"prefix": frame.prefix, "suffix": frame.suffix})
             }),
             "roles": summary.roles,
+            "ends": summary.ends,
             "chat_templates": summary.chat_templates,
             "notes": summary.notes,
             "route": match &self.route {

@@ -118,6 +118,7 @@ fn finish(mut definition: Definition, file: Shared) -> Definition {
     definition.ids_as_stated = true;
     definition.longest_first = !file.hf;
     definition.roles = file.roles;
+    definition.ends = file.ends;
     definition.notes = file.notes;
     definition
 }
@@ -126,6 +127,7 @@ fn finish(mut definition: Definition, file: Shared) -> Definition {
 struct Shared {
     added_tokens: Vec<crate::definition::AddedToken>,
     roles: Vec<(&'static str, u32)>,
+    ends: Vec<u32>,
     notes: Vec<String>,
     hf: bool,
 }
@@ -135,6 +137,7 @@ impl File<'_> {
         Ok(Shared {
             added_tokens: special::added_tokens(self.metadata, &self.tokens)?,
             roles: parts.all().to_vec(),
+            ends: parts.ends.clone(),
             notes: std::mem::take(&mut self.notes),
             hf: self.hf,
         })

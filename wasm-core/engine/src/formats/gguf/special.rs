@@ -95,6 +95,8 @@ const CHANNELS: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constr
 #[derive(Debug, Default)]
 pub struct Parts {
     found: Vec<(&'static str, u32)>,
+    /// Tokens that end a text beside those of the parts `eos`, `eot` and `eom`.
+    pub ends: Vec<u32>,
 }
 
 impl Parts {
@@ -160,24 +162,30 @@ impl Parts {
             }
         }
         if overrule {
-            mark_by_name(tokens);
+            self.mark_by_name(tokens);
         }
     }
-}
 
-/// What llama.cpp knows better than the file.
-fn mark_by_name(tokens: &mut Tokens) {
-    let named: Vec<u32> = ENDS.iter().chain(EOT).filter_map(|name| tokens.vocab.id(name)).collect();
-    for id in named {
-        mark(tokens, Some(id), CONTROL);
+    /// What llama.cpp knows better than the file.
+    fn mark_by_name(&mut self, tokens: &mut Tokens) {
+        let names = ENDS.iter().chain(EOT);
+        let mut ends: Vec<u32> = names.filter_map(|name| tokens.vocab.id(name)).collect();
+        for &id in &ends {
+            mark(tokens, Some(id), CONTROL);
+        }
+        for name in CHANNELS {
+            become_only(tokens, tokens.vocab.id(name), USER_DEFINED);
+        }
+        let responds = tokens.vocab.id("<|tool_response>").is_some();
+        let closing = tokens.vocab.id("</s>").filter(|_| responds);
+        let inner = end_of_message(tokens);
+        become_only(tokens, inner, USER_DEFINED);
+        become_only(tokens, closing, NORMAL);
+        ends.extend(["fim_pad", "fim_rep", "fim_sep"].iter().filter_map(|part| self.get(part)));
+        ends.retain(|&id| Some(id) != inner && Some(id) != closing);
+        ends.sort_unstable();
+        self.ends = ends;
     }
-    for name in CHANNELS {
-        become_only(tokens, tokens.vocab.id(name), USER_DEFINED);
-    }
-    let responds = tokens.vocab.id("<|tool_response>").is_some();
-    let closing = tokens.vocab.id("</s>").filter(|_| responds);
-    become_only(tokens, end_of_message(tokens), USER_DEFINED);
-    become_only(tokens, closing, NORMAL);
 }
 
 /// `<|end|>` where it ends a message and no turn, as in gpt-oss: others end the turn there.

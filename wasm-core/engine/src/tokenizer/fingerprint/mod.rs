@@ -73,6 +73,7 @@ fn encoding(definition: &Definition, added: &AddedTokens) -> String {
         format: _,
         notes: _,
         roles: _,
+        ends: _,
         chat_templates: _,
         // Who may write a token, and not what a text means.
         control: _,
