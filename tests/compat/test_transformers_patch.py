@@ -87,7 +87,8 @@ def test_a_patched_family_is_as_a_plain_one(family: str, tmp_path: Path) -> None
     for file in saved[0]:
         assert (tmp_path / "ours" / file).read_bytes() == (tmp_path / "plain" / file).read_bytes()
     again = AutoTokenizer.from_pretrained(tmp_path / "ours")
-    assert dict(again(TEXTS)) == dict(plain(TEXTS))
+    assert isinstance(again.backend_tokenizer, Tokenizer)
+    compare(again, plain)
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn"])

@@ -32,7 +32,10 @@ def use_core(tokenizer: T) -> T:
     inner = getattr(holder, "_tokenizer", None)
     if isinstance(inner, tokenizers.Tokenizer):
         name = getattr(holder, "name_or_path", "") or type(holder).__name__
-        holder._tokenizer = Tokenizer.of_reference(inner, str(name))
+        made = Tokenizer.of_reference(inner, str(name))
+        # With transformers 4 the `decode` of CLIP is an attribute that its class adds.
+        vars(made).update(vars(inner))
+        holder._tokenizer = made
     return tokenizer
 
 
