@@ -10,12 +10,20 @@ import gc
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
+
+with suppress(ImportError):
+    from hypothesis import settings
+
+    # The same examples in each run, on a slow machine, too.
+    settings.register_profile("tests", deadline=None, derandomize=True)
+    settings.load_profile("tests")
 
 os.environ["PYWASMTOK_SNAPSHOTS"] = "off"
 # A name that is no path may be a repository of the hub: no test asks the real one.

@@ -51,7 +51,12 @@ CASES: Cases = [
 
 @pytest.fixture
 def make_suite(tmp_path: Path) -> Callable[..., Suite]:
-    def make(cases: Cases = CASES, adapter: str = "", expectations: str = "") -> Suite:
+    def make(
+        cases: Cases = CASES,
+        adapter: str = "",
+        expectations: str = "",
+        timeout_factor: float = 12.0,
+    ) -> Suite:
         root = tmp_path / "suite"
         for folder in ("cases/encode", "tokenizers", "texts", "adapters/mini"):
             (root / folder).mkdir(parents=True, exist_ok=True)
@@ -75,7 +80,7 @@ def make_suite(tmp_path: Path) -> Callable[..., Suite]:
         program = json.dumps(str(HERE / "miniatures" / "miniature.py"))
         (root / "adapters" / "mini" / "adapter.toml").write_text(
             f'name = "mini"\ncommand = [{json.dumps(sys.executable)}, {program}]\n'
-            f'timeout_factor = 0.2\nenv = {{ MINIATURE = "echo" }}\n{adapter}'
+            f'timeout_factor = {timeout_factor}\nenv = {{ MINIATURE = "echo" }}\n{adapter}'
         )
         if expectations:
             (root / "adapters" / "mini" / "expectations.toml").write_text(expectations)

@@ -82,7 +82,8 @@ def test_always_wrong(make_suite: MakeSuite) -> None:
 def test_a_fault_is_charged_to_its_case(
     make_suite: MakeSuite, fault: str, case: str, reason: str
 ) -> None:
-    done = played(make_suite(), fault)
+    # An answer may take five seconds times this.
+    done = played(make_suite(timeout_factor=0.5 if fault == "hanger" else 12.0), fault)
     assert not done["ok"]
     assert outcomes(done) == PASSED | {case: "fail"}
     assert reason in done["results"][case]["reason"]
@@ -412,7 +413,7 @@ def test_what_a_wrapper_started_ends_with_it(make_suite: MakeSuite) -> None:
     with pytest.raises(AdapterFailureError, match="timeout"):
         process.ask("encode", 1.0, input={"text": "hang"})
     # Standard output is at its end where nothing holds it any more.
-    assert process._lines.get(timeout=5) is None
+    assert process._lines.get(timeout=60) is None
 
 
 def test_available_has_the_environment_of_the_adapter(make_suite: MakeSuite) -> None:

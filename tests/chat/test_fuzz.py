@@ -44,7 +44,6 @@ def test_conversations_of_hypothesis_through_real_templates() -> None:
 
     @settings(
         max_examples=2000 if SLOW else 200,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         derandomize=True,
     )

@@ -74,7 +74,7 @@ def said(work: Any) -> tuple[Any, ...]:
 
 
 @given(CONVERSATIONS, TOOLS, st.booleans() | VALUES, ARGUMENTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_both_ways_say_the_same(
     tok: pywasmtok.Tokenizer, chat: Any, tools: Any, prompt: Any, arguments: dict[str, Any]
 ) -> None:

@@ -201,13 +201,13 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_plain_data_is_printed_as_python_prints_it(thing: Any) -> None:
     assert value([thing]) == str([thing])
 
 
 @given(JSON)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_slow_way_gives_the_same(thing: Any) -> None:
     def holding(extra: object) -> dict[str, object]:
         return {"arguments": {"x": [thing], "y": extra}}
@@ -223,7 +223,7 @@ SHARED = st.lists(
 
 
 @given(SHARED, st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_is_held_in_several_places_is_each_time_the_same(things: Any, data: Any) -> None:
     """Against the second version of the format, in which nothing refers to anything."""
     places = data.draw(st.lists(st.sampled_from(range(len(things))), max_size=12))

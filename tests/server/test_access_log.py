@@ -6,8 +6,9 @@ import io
 import json
 import logging
 import os
+import select
 import threading
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -27,6 +28,7 @@ def lines_of(*entries: dict[str, Any]) -> list[dict[str, Any]]:
         plain = {"route": "encode", "dialect": "own", "method": "POST", "status": 200}
         log.write(Exchange(**{**plain, "seconds": 0.0012345678, **entry}))
     log.close()
+    log._lines.thread.join(60)
     assert log.dropped == 0
     written = stream.getvalue()
     assert written.isascii() or written.isprintable()
@@ -107,6 +109,7 @@ def test_a_stream_that_takes_nothing_does_not_hold_up_who_writes(
     assert log.dropped == 5
     go_on.set()
     log.close()
+    log._lines.thread.join(60)
     assert len(stream.getvalue().splitlines()) == 11
 
 
@@ -116,6 +119,7 @@ def test_a_stream_that_was_closed_costs_lines_only() -> None:
     log = AccessLog(stream, label=str)
     log.write(Exchange("GET"))
     log.close()
+    log._lines.thread.join(60)
     assert log.dropped == 1
 
 
@@ -129,10 +133,14 @@ def test_a_pipe_that_nobody_reads_holds_up_neither_writers_nor_the_end() -> None
         log._lines.close(0.01)
         # The stream is free for others: the thread has no lock of it.
         stream.flush()
-        while log._lines.thread.is_alive():
-            assert os.read(taken.fileno(), 1 << 16)
-            log._lines.thread.join(0.001)
+        read_until_the_end(taken, log._lines.thread)
     assert log.dropped == 0
+
+
+def read_until_the_end(taken: IO[bytes], writer: threading.Thread) -> None:
+    while writer.is_alive():
+        if select.select([taken], [], [], 0.01)[0]:
+            assert os.read(taken.fileno(), 1 << 20)
 
 
 def test_loggers_do_not_wait_for_a_pipe_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,9 +168,7 @@ def test_loggers_do_not_wait_for_a_pipe_that_nobody_reads(monkeypatch: pytest.Mo
                 log.error("more")
             assert lines.dropped == 91
             lines.close(0.01)
-            while lines.thread.is_alive():
-                assert os.read(taken.fileno(), 1 << 20)
-                lines.thread.join(0.001)
+            read_until_the_end(taken, lines.thread)
         assert logging.lastResort is pythons_own
 
 

@@ -185,7 +185,7 @@ def test_drain_ends_sockets_with_their_states() -> None:
             live = Live(port, service)
             with live.socket("demo") as socket:
                 say(socket, stream="a", open=True, ids=[16034])
-                httpx.get(f"http://127.0.0.1:{port}/drain").raise_for_status()
+                httpx.get(f"http://127.0.0.1:{port}/drain", timeout=60).raise_for_status()
                 last = json.loads(socket.recv())
                 assert (last["stream"], last["ended"]) == ("a", True)
                 assert last["error"]["kind"] == "draining"

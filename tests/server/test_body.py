@@ -155,14 +155,14 @@ JSON = st.recursive(
 
 
 @given(JSON, st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_json_that_python_writes_is_read(value: Any, ascii_only: bool) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only).encode()
     assert decode(data, Any) == value
 
 
 @given(JSON, st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_bytes_are_read_as_python_reads_them_or_refused(value: Any, data: Any) -> None:
     whole = bytearray(json.dumps({"anything": value, "b": value}, ensure_ascii=False).encode())
     for _ in range(data.draw(st.integers(1, 3))):

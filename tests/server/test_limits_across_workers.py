@@ -92,7 +92,7 @@ def test_calls_at_once_and_in_the_queue(workers: Many) -> None:
 
 
 def test_a_call_that_waits_begins_when_one_of_another_worker_ends(workers: Many) -> None:
-    key = prepared(workers, concurrent=1, queued=64, deadline=3.0)
+    key = prepared(workers, concurrent=1, queued=64, deadline=10.0)
     with ExitStack() as stack:
         first = begun(workers, stack, key)
         until(lambda: gauge(workers, "running") == 1)

@@ -48,7 +48,7 @@ def in_pieces(data: bytes, kind: Any) -> Any:
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_string_is_what_it_is_at_once(parts: list[str]) -> None:
     inside = "".join(parts).encode()
     with pytest.MonkeyPatch.context() as patch:
@@ -58,7 +58,7 @@ def test_a_string_is_what_it_is_at_once(parts: list[str]) -> None:
 
 
 @given(st.lists(st.sampled_from(PARTS + BROKEN), max_size=40), st.booleans())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_what_is_no_string_is_none_in_pieces(parts: list[str], more: bool) -> None:
     data = (
         '{"a":1,"text":"' + "".join(parts) + ('","b":["long enough"]}' if more else '"}')
@@ -78,7 +78,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.booleans(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_json_is_read_alike_or_refused_alike(value: Any, ascii_only: bool, data: Any) -> None:
     whole = bytearray(json.dumps({"any": value, "b": value}, ensure_ascii=ascii_only).encode())
     for _ in range(data.draw(st.integers(0, 3))):

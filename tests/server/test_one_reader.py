@@ -259,9 +259,7 @@ def _packed(ids: list[int]) -> bytes:
     return struct.pack(f"<{len(ids)}I", *ids)
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.binary(max_size=64) | st.lists(st.integers(0, 600)).map(_packed))
 def test_any_bytes_are_decoded_alike(both: Both, body: bytes) -> None:
     status, quick = both.agree(f"{API}decode", body, (HOST, TAKES))
@@ -412,9 +410,7 @@ BODIES = st.builds(
 )
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=PATHS, body=BODIES, cut=st.none() | st.integers(0, 60))
 @example(path="/tokenize", body=b'{"model":"\\\\","prompt":"\\\\","prompt":""}', cut=None)
 def test_any_request_is_answered_alike(both: Both, path: str, body: bytes, cut: int | None) -> None:

@@ -161,7 +161,6 @@ def test_answers_are_as_described(described: Any, operation: str) -> None:
 
     @settings(
         max_examples=count,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

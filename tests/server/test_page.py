@@ -116,7 +116,9 @@ def test_a_text_is_shown_token_by_token(
         one["text"] for one in tokens if "part" not in one["name"] and "special" not in one["name"]
     )
     assert shown == text
-    ids = httpx.post(f"{address}/api/v1/tokenizers/demo/encode", json={"text": text}).json()["ids"]
+    ids = httpx.post(
+        f"{address}/api/v1/tokenizers/demo/encode", json={"text": text}, timeout=60
+    ).json()["ids"]
     assert [int(one["title"].rsplit("id ", 1)[1]) for one in tokens] == ids
     assert browser.run("$('count').textContent").startswith(f"{len(ids)} tokens")
     # What looks like HTML was text all the way.
@@ -237,7 +239,7 @@ def test_colours_can_be_read(
 
 def test_the_policy_allows_this_page_and_nothing_else(opened: tuple[str, Service]) -> None:
     address, _ = opened
-    answer = httpx.get(address)
+    answer = httpx.get(address, timeout=60)
     assert answer.status_code == 200
     policy = answer.headers["content-security-policy"]
     assert policy == content_security_policy(answer.text)
@@ -259,7 +261,7 @@ def test_a_tenant_is_told_its_own_numbers_only(with_keys: tuple[str, Service]) -
 
     def status(key: str) -> Any:
         headers = {"authorization": f"Bearer {key}"}
-        return httpx.get(f"{address}/status.json", headers=headers).json()
+        return httpx.get(f"{address}/status.json", headers=headers, timeout=60).json()
 
     for _ in range(3):
         status(busy)
@@ -268,12 +270,12 @@ def test_a_tenant_is_told_its_own_numbers_only(with_keys: tuple[str, Service]) -
     assert sum(status(admin)["history"]["requests"]) >= 5
     assert "threads" in status(admin)["load"]
     assert "threads" not in status(quiet)["load"]
-    assert httpx.get(f"{address}/status.json").status_code == 401
+    assert httpx.get(f"{address}/status.json", timeout=60).status_code == 401
 
 
 def test_the_page_itself_needs_no_key(with_keys: tuple[str, Service]) -> None:
     address, _ = with_keys
-    answer = httpx.get(address)
+    answer = httpx.get(address, timeout=60)
     assert answer.status_code == 200
     for tenant in ("acme", "quiet-tenant", "demo"):
         assert tenant not in answer.text
@@ -287,7 +289,9 @@ def save_pictures(folder: Path) -> None:
             browser.open(address)
             is_inside(browser)
             for number in range(40):
-                httpx.post(f"{address}/tokenize", json={"prompt": "Hello " * 50 * number})
+                httpx.post(
+                    f"{address}/tokenize", json={"prompt": "Hello " * 50 * number}, timeout=60
+                )
             browser.run("refresh()")
             encode(browser, browser.run("$('text').value"))
             browser.picture(folder / f"{'dark' if dark else 'light'}.png")

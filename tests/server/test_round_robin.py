@@ -92,7 +92,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(STEPS)
 def test_it_answers_as_the_obvious_version_does(steps: list[tuple[str, Any, Any]]) -> None:
     queue: FairQueue[int] = FairQueue(QUANTUM, 700)
@@ -126,7 +126,7 @@ def queue_has(queue: FairQueue[int], entry: Any) -> bool:
     return flow is not None and entry in flow.entries
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.lists(st.integers(1, 2000), min_size=40, max_size=60), min_size=2, max_size=6))
 def test_who_always_has_something_waiting_gets_as_many_bytes_as_the_others(
     costs: list[list[int]],
@@ -145,7 +145,7 @@ def test_who_always_has_something_waiting_gets_as_many_bytes_as_the_others(
         assert max(done) - min(done) <= QUANTUM + 2 * largest
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 30), st.integers(0, 5000))
 def test_a_rare_asker_waits_for_one_turn_of_each_other(others: int, cost: int) -> None:
     queue: FairQueue[int] = FairQueue(QUANTUM)
@@ -204,7 +204,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(CALLS, st.integers(1, 5), st.integers(1, 3), st.randoms())
 def test_threads_never_idle_beside_a_call_that_may_run(
     calls: list[tuple[str, int, bool]], threads: int, most: int, random: Any

@@ -137,7 +137,6 @@ class BothStores(RuleBasedStateMachine):
 BothStores.TestCase.settings = settings(
     max_examples=15,
     stateful_step_count=20,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 test_both_stores = BothStores.TestCase

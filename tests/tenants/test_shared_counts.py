@@ -218,6 +218,8 @@ def test_processes_that_all_wait_take_turns(board: Board, monkeypatch: pytest.Mo
 
 
 def _take(board: Board, number: int, begin: Any, given: Any) -> None:
+    # A process that is paused has the lock for long; otherwise it is taken from it.
+    setattr(shared, "_LOCK_SECONDS", 60.0)  # noqa: B010
     bucket = SharedCounts(board, number).bucket("acme", 0, 3000, Clock())
     begin.wait()
     given[number] = taken([bucket], 1)
@@ -231,5 +233,4 @@ def test_processes_that_take_at_once(board: Board) -> None:
         process.start()
     for process in processes:
         process.join()
-    # Without the lock, which is not waited for without end, a few may be given twice.
-    assert 2998 - 3 * 2 <= sum(given) <= 3030
+    assert 2998 - 3 * 2 <= sum(given) <= 3000

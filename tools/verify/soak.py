@@ -107,13 +107,14 @@ async def _run(
             async with AsyncClient(place.url, key=place.keys[other]) as one:
                 await one.upload("hot", files[0])
         await client.upload("hot", files[0])
+        # Made before the time begins.
+        asked, of_hot = questions(200), questions(50, tokenizer="hot")
         started = time.perf_counter()
         end = started + seconds
         samples: list[Sample] = []
         watching = asyncio.create_task(_watch(place, started, end, sampled, samples))
-        asked = questions(200)
         public = load(place, names, asked, until=end, pace=None)
-        hot = load(place, names[:1], questions(50, tokenizer="hot"), until=end, pace=None)
+        hot = load(place, names[:1], of_hot, until=end, pace=None)
         working = asyncio.gather(public, hot)
         while time.perf_counter() < end - every:
             await asyncio.sleep(every)
