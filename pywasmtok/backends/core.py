@@ -378,7 +378,10 @@ class _Details:
 
     def __init__(self, full: FullEncoding) -> None:
         self._full = full
-        self.tokens = full.tokens
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        return self._full.tokens()
 
     @cached_property
     def offsets(self) -> list[tuple[int, int]]:

@@ -47,7 +47,7 @@ def test_full(tok: CoreTokenizer) -> None:
     assert full.type_ids == bytes(12)
     assert full.special_tokens_mask == bytes([1, 0, 0])
     assert full.attention_mask == bytes([1, 1, 1])
-    assert full.tokens == ["a", "a", "a"]
+    assert full.tokens() == ["a", "a", "a"]
     assert all(type(part) is bytes for part in full[:-1])
 
 

@@ -30,7 +30,7 @@ def test_every_call(tok: CoreTokenizer) -> None:
     for text in ("", "abc", "x" * LONG):
         assert tok.encode_ids(text, False) == ids_of(text)
         assert tok.decode(ids_of(text), False) == text
-    assert tok.encode_full("ab", None, False).tokens == ["a", "a"]
+    assert tok.encode_full("ab", None, False).tokens() == ["a", "a"]
     assert tok.encode_batch_ids(["a", "b"], False)[0] == ids_of("ab")
     assert tok.info() == {"format": "test"}
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from ..wasm.status import misbehaved
+
+_LENGTH: Final = struct.Struct("<I")
 
 
 class FullEncoding(NamedTuple):
-    """Everything about one text; numbers are little-endian u32, masks one byte an id."""
+    """Everything about one text; numbers are little-endian u32, masks one byte an id. The table has
+    a row for each token: the length of its text, and the text."""
 
     ids: bytes
     offsets: bytes
@@ -16,11 +22,29 @@ class FullEncoding(NamedTuple):
     type_ids: bytes
     special_tokens_mask: bytes
     attention_mask: bytes
-    tokens: list[str]
+    token_table: bytes
 
     @property
     def size(self) -> int:
         return len(self.special_tokens_mask)
+
+    def tokens(self) -> list[str]:
+        """Equal ones are decoded once, and are one object."""
+        table = self.token_table
+        tokens: list[str] = []
+        known: dict[bytes, str] = {}
+        start = 0
+        for _ in range(self.size):
+            end = _behind(table, start, 1)
+            row = table[start:end]
+            token = known.get(row)
+            if token is None:
+                token = known[row] = _text(row)
+            tokens.append(token)
+            start = end
+        if start != len(table):
+            raise misbehaved(f"gave more tokens than {self.size} ids have")
+        return tokens
 
     def end(self, count: int) -> int:
         """Where so many tokens end, in characters; -1 for none."""
@@ -36,6 +60,7 @@ class FullEncoding(NamedTuple):
         pairs, words = slice(8 * first, 8 * last), slice(4 * first, 4 * last)
         offsets = _moved(self.offsets[pairs], characters)
         same = characters == data and self.offsets == self.byte_offsets
+        start = _behind(self.token_table, 0, first)
         return FullEncoding(
             ids=self.ids[words],
             offsets=offsets,
@@ -43,22 +68,33 @@ class FullEncoding(NamedTuple):
             type_ids=self.type_ids[words],
             special_tokens_mask=self.special_tokens_mask[first:last],
             attention_mask=self.attention_mask[first:last],
-            tokens=self.tokens[first:last],
+            token_table=self.token_table[start : _behind(self.token_table, start, last - first)],
         )
 
 
 def joined(parts: Iterable[FullEncoding]) -> FullEncoding:
     """One encoding of those that follow each other."""
-    columns: list[list[bytes]] = [[] for _ in FullEncoding._fields[:-1]]
-    tokens: list[str] = []
-    # A token that occurs often is one object.
-    known: dict[str, str] = {}
-    for part in parts:
-        for column, data in zip(columns, part[:-1], strict=True):
-            column.append(data)
-        tokens += map(known.setdefault, part.tokens, part.tokens)
-    ids, offsets, byte_offsets, type_ids, special, attention = map(b"".join, columns)
-    return FullEncoding(ids, offsets, byte_offsets, type_ids, special, attention, tokens)
+    return FullEncoding(*map(b"".join, zip(*parts, strict=True)))
+
+
+def _behind(table: bytes, place: int, rows: int) -> int:
+    """Where so many rows from this place on end."""
+    length_at = _LENGTH.unpack_from
+    try:
+        for _ in range(rows):
+            place += _LENGTH.size + length_at(table, place)[0]
+    except struct.error:
+        raise misbehaved("gave a table that is cut off") from None
+    if place > len(table):
+        raise misbehaved("gave a table that is cut off")
+    return place
+
+
+def _text(row: bytes) -> str:
+    try:
+        return row[_LENGTH.size :].decode()
+    except UnicodeDecodeError as wrong:
+        raise misbehaved(f"gave text that is no UTF-8: {wrong}") from None
 
 
 def _moved(numbers: bytes, distance: int) -> bytes:

@@ -41,7 +41,6 @@ _NO_STOP: Final = 2
 _A_STOP: Final = 14
 # Words of the report of a truncation.
 _KEPT_WORDS: Final = 4
-_TOKEN_ROW: Final = struct.Struct("<I")  # length
 _VOCAB_ROW: Final = struct.Struct("<II")  # id, length
 
 
@@ -220,7 +219,9 @@ class Instance(Guest):
             type_ids=self._copy(self._field(abi.FIELD_TYPE_IDS_PTR), 4 * count),
             special_tokens_mask=self._copy(self._field(abi.FIELD_SPECIAL_MASK_PTR), count),
             attention_mask=self._copy(self._field(abi.FIELD_ATTENTION_MASK_PTR), count),
-            tokens=self._tokens(count),
+            token_table=self._copy(
+                self._field(abi.FIELD_TOKENS_PTR), self._field(abi.FIELD_TOKENS_LEN)
+            ),
         )
 
     def encode_batch_ids(
@@ -625,13 +626,6 @@ class Instance(Guest):
             raise misbehaved("gave bounds that do not divide its result")
         return bounds
 
-    def _tokens(self, count: int) -> list[str]:
-        table = self._copy(self._field(abi.FIELD_TOKENS_PTR), self._field(abi.FIELD_TOKENS_LEN))
-        tokens = _token_list(table)
-        if len(tokens) != count:
-            raise misbehaved(f"gave {len(tokens)} tokens for {count} ids")
-        return tokens
-
     def _found(self, name: str, *arguments: int) -> int | None:
         """For lookups: -1 without an error says that there is no such thing."""
         answer = self.call(name, *arguments)
@@ -706,25 +700,6 @@ class Instance(Guest):
         except (CoreTrap, Interrupted, LookupError):
             return ""
         return text.decode("utf-8", "replace")
-
-
-def _token_list(table: bytes) -> list[str]:
-    """`_rows` written out for as many tokens as a text has: equal ones are decoded once."""
-    tokens: list[str] = []
-    known: dict[bytes, str] = {}
-    length_at = _TOKEN_ROW.unpack_from
-    place, end = 0, len(table)
-    while place + _TOKEN_ROW.size <= end:
-        start = place + _TOKEN_ROW.size
-        place = start + length_at(table, place)[0]
-        data = table[start:place]
-        token = known.get(data)
-        if token is None:
-            token = known[data] = _utf8(data)
-        tokens.append(token)
-    if place != end:
-        raise misbehaved("gave a table that is cut off")
-    return tokens
 
 
 def _rows(table: bytes, row: struct.Struct) -> Iterator[tuple[int, str]]:
