@@ -219,6 +219,18 @@ def refuse(_: object) -> None:
     raise AssertionError("the reference was built")
 
 
+@pytest.mark.parametrize("pair", ["AB", "BA", "A", "B"])
+def test_a_template_may_leave_out_a_text_of_a_pair(pair: str) -> None:
+    tok = tokenizers.Tokenizer(models.WordLevel({"a": 0, "b": 1}, "a"))
+    tok.post_processor = processors.TemplateProcessing("$A", "$A $B", [])
+    said = json.loads(tok.to_str())
+    said["post_processor"]["pair"] = [{"Sequence": {"id": one, "type_id": 1}} for one in pair]
+    twins = Twins.of(json.dumps(said).encode())
+    for added in (True, False):
+        for one in (("a", "b"), ("a", ""), ("", "b"), ("", "")):
+            twins.same("encode", *one, add_special_tokens=added)
+
+
 def test_encodings_change_like_those_of_the_library(twins: Twins) -> None:
     def changed(tok: Any) -> Any:
         made = [tok.encode(small.TEXT, "ab c") for _ in range(3)]

@@ -175,6 +175,7 @@ def detokenizers(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("vllm", "vllm.v1"):
         module(monkeypatch, name, __path__=[])
     theirs = module(monkeypatch, "vllm.v1.engine.detokenizer", FastIncrementalDetokenizer=Original)
+    theirs.__dict__["SlowIncrementalDetokenizer"] = lambda *given: given
     theirs.__dict__["logger"] = SimpleNamespace(exception=lambda *_: None)
     module(monkeypatch, "vllm.v1.engine", detokenizer=theirs)
     monkeypatch.delitem(sys.modules, "pywasmtok.compat.vllm.detokenizer", raising=False)
@@ -195,6 +196,24 @@ def test_the_detokenizer_is_hooked_and_unhooked(detokenizers: Any, ours: Any) ->
     assert type(detokenizers.FastIncrementalDetokenizer(make(), request)) is Original
     unhook()
     assert detokenizers.FastIncrementalDetokenizer is Original
+    # A process that was given a tokenizer loads none itself.
+    again = pickle.loads(pickle.dumps(ours))
+    assert again.backend_tokenizer.decoder is not None
+    assert type(again.backend_tokenizer) is type(ours.backend_tokenizer)
+    assert detokenizers.FastIncrementalDetokenizer is not Original
+    unhook()
+
+
+def test_a_tokenizer_that_the_core_refuses_later_has_a_detokenizer(
+    detokenizers: Any, ours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pywasmtok.compat.vllm.detokenizer import hook
+
+    hook()
+    monkeypatch.setattr(type(ours.backend_tokenizer), "core", None)
+    request = SimpleNamespace(skip=True, prompt_token_ids=[])
+    made = detokenizers.FastIncrementalDetokenizer(ours, request)
+    assert made == (ours, request)
 
 
 # The classes of docs/compat-vllm.md, with their smallest examples: the tokens of the prompt and of

@@ -209,9 +209,12 @@ class Encoding:
 
     @property
     def n_sequences(self) -> int:
-        origin = self._origin
-        is_one = origin is not None and not origin.engine.is_chain() and self._is_plain
-        return 1 if is_one else self._full().n_sequences
+        core, origin = self._core, self._origin
+        if core is None or origin is None or origin.engine.is_chain():
+            return self._full().n_sequences
+        if len(core.texts) == 2:
+            return origin.engine.sequences_of_pairs(origin.add_special_tokens)
+        return 1 if self._is_plain else self._full().n_sequences
 
     word_ids = _read("word_ids")
     words = _read("words")

@@ -84,6 +84,7 @@ class Engine:
         self._core_lock = ForkSafeLock()
         self._text_ids: tuple[bool, frozenset[int]] | None = None
         """Whether the model is BPE, and the ids of added tokens."""
+        self._sequences_of_pairs: dict[bool, int] = {}
         _engines.add(self)
 
     @classmethod
@@ -190,6 +191,16 @@ class Engine:
         core = self.core()
         backend = None if core is None else core.core_backend
         return backend is None or len(backend.info["post_processors"] or ()) > 1
+
+    def sequences_of_pairs(self, add_special_tokens: bool) -> int:
+        """Where there is one post-processor at most: a template may leave out one of both texts."""
+        known = self._sequences_of_pairs
+        if add_special_tokens not in known:
+            (made,) = self.encode(
+                [("", "")], PLAIN, fast=True, add_special_tokens=add_special_tokens
+            )
+            known[add_special_tokens] = made.n_sequences
+        return known[add_special_tokens]
 
     def vocabulary_tokens(self, ids: list[int]) -> list[str] | None:
         """The tokens of ids, where the vocabulary has them and the reference is loaded, which is

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import tokenizers
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ...tokenizer.tokenizer import Tokenizer as CoreTokenizer
 
 __all__ = ["Tokenizer"]
+
+# The reference decodes so few in less time than a call into the core takes.
+_FEW_IDS: Final = 8
 
 
 def _copied(name: str, component: Any) -> Any:
@@ -250,6 +253,9 @@ class Tokenizer:
     # Decoding, and questions about the vocabulary
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        reference = self._engine.loaded
+        if reference is not None and isinstance(ids, list) and len(ids) <= _FEW_IDS:
+            return reference.decode(ids, skip_special_tokens)
         is_plain = type(skip_special_tokens) is bool and _is_ids(ids)
         answer: str = self._ask(
             "decode", ids, skip_special_tokens=skip_special_tokens, by_core=is_plain

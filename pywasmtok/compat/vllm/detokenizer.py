@@ -24,9 +24,12 @@ class StreamDetokenizer(_Original):  # type: ignore[misc]
 
     def __new__(cls, tokenizer: Any, request: Any) -> Any:
         inner = getattr(tokenizer, "_tokenizer", None)
-        if isinstance(inner, Inner) and inner.core is not None:
-            return super().__new__(cls)
-        return _Original(tokenizer, request)
+        if not isinstance(inner, Inner):
+            return _Original(tokenizer, request)
+        if inner.core is None:
+            # It was changed so that the core refuses it. The original takes the library's only.
+            return _module.SlowIncrementalDetokenizer(tokenizer, request)
+        return super().__new__(cls)
 
     def __init__(self, tokenizer: Any, request: Any) -> None:
         super().__init__(tokenizer, request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from ..tokenizers import Tokenizer as Inner
@@ -22,12 +23,6 @@ class Inside(Inner):
         reference = self._engine.loaded
         return super().token_to_id(token) if reference is None else reference.token_to_id(token)
 
-    def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
-        reference = self._engine.loaded
-        if reference is None or len(ids) != 1:
-            return super().decode(ids, skip_special_tokens)
-        return reference.decode(ids, skip_special_tokens)
-
     @property
     def decoder(self) -> Any:
         """Not a copy: vLLM reads it for each token that it detokenizes without a stream."""
@@ -41,6 +36,18 @@ class Inside(Inner):
     def __deepcopy__(self, memo: object) -> Inside:
         """vLLM makes a copy for each thread."""
         return Inside._of(self._engine, self._settings._replace(names_are_text=False))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, super().__reduce__()[1]
+
+
+def _restored(data: bytes, settings: Settings) -> Inside:
+    """Also in a process that loads no tokenizer of this mode itself."""
+    with suppress(ModuleNotFoundError):
+        from .detokenizer import hook
+
+        hook()
+    return Inside._of(Engine(data, None, "copy"), settings)
 
 
 class Tokenizer:
