@@ -20,7 +20,7 @@ from ..tokenizer.special.policy import control_ids
 from .contract import Origin, Profile, Rendered, TemplateLimits
 from .masks import assistant_mask
 from .origins import MessageSpan, message_spans, segments
-from .sanitize import control_tokens
+from .sanitize import control_of
 
 if TYPE_CHECKING:
     from ..tokenizer.encoding import Encoding
@@ -112,8 +112,9 @@ def encode_chat(
     wanted = not continue_final_message
     request = replace(chat.request(messages), origins=True, generation=wanted)
     rendered = chat.template.render(request)
-    chosen = templates.settings.control_tokens
-    names = _control(templates.encoder, control, chat.template.source, chosen)
+    names = control
+    if control == "template":
+        names = frozenset(control_of(templates, chat.template.source))
     return encode_rendered(templates.encoder, rendered, len(messages), names)
 
 
@@ -130,15 +131,6 @@ def encode_rendered(
         _defused(tok, rendered.text, encoding, control),
         count,
     )
-
-
-def _control(
-    tok: Tokenizer, control: str | Set[str], source: str, chosen: Sequence[str] | None
-) -> str | Set[str]:
-    if control != "template":
-        return control
-    added = tok.added_tokens
-    return frozenset(name for name in control_tokens(tok, source, chosen) if name in added)
 
 
 def _defused(tok: Tokenizer, text: str, encoding: Encoding, control: str | Set[str]) -> int:

@@ -211,10 +211,10 @@ def _marked(
     templates: ChatTemplates, asked: Asked, conversations: list[Sequence[Any]]
 ) -> tuple[Asked, list[Sequence[Any]]]:
     """The same request, with every control token in it between marks."""
-    from .sanitize import control_tokens, mark
+    from .sanitize import control_of, mark
 
     source = templates.get(asked.chat_template, asked.tools).source
-    control = control_tokens(templates.encoder, source, templates.settings.control_tokens)
+    control = control_of(templates, source)
     marked = asked._replace(
         tools=mark(tools_as_dicts(asked.tools), control),
         documents=mark(asked.documents, control),

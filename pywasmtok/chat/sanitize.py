@@ -18,11 +18,24 @@ from .rendering.plain import DEEPEST, is_object, plain
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
+    from .templates.catalog import ChatTemplates
 
-__all__ = ["control_tokens", "encode_marked", "mark"]
+__all__ = ["control_of", "control_tokens", "encode_marked", "mark"]
 
 _START: Final = "\U000f0000"
 _END: Final = "\U000f0001"
+# Templates of which the control tokens are remembered.
+_KEPT: Final = 64
+
+
+def control_of(templates: ChatTemplates, source: str) -> tuple[str, ...]:
+    """`control_tokens` of a tokenizer's template, remembered."""
+    known = templates.control.get(source)
+    if known is None:
+        known = control_tokens(templates.encoder, source, templates.settings.control_tokens)
+        if len(templates.control) < _KEPT:
+            templates.control[source] = known
+    return known
 
 
 def control_tokens(

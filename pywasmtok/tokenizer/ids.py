@@ -30,6 +30,9 @@ __all__ = [
 
 MAX_ID = 2**32 - 1
 
+# Numbers without a sign, where they have four bytes.
+_WORD_FORMATS = ("I", "L")
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -120,17 +123,29 @@ def as_bytes(ids: Ids) -> bytes:
     """Ids as little-endian u32."""
     if isinstance(ids, FlatIds):
         return ids.buffer.tobytes()
-    try:
-        if isinstance(ids, memoryview) and ids.format == "I" and ids.ndim == 1:
-            return ids.tobytes()
-    except ValueError as error:
-        raise InvalidArgument(f"these are no ids: {error}") from error
     # Lists, which most callers give, need no checks.
-    values = ids if type(ids) is list else as_list(ids)
+    if type(ids) is list:
+        values = ids
+    else:
+        view = _words(ids)
+        if view is not None:
+            return view.tobytes()
+        values = as_list(ids)
     try:
         return array("I", values).tobytes()
     except (OverflowError, TypeError) as error:
         raise what_is_wrong(values, error) from None
+
+
+def _words(ids: Any) -> memoryview | None:
+    """Ids that lie in memory as they are wanted: those of numpy's uint32, of `array("I")`."""
+    try:
+        view = memoryview(ids)
+    except TypeError:
+        return None
+    except ValueError as error:
+        raise InvalidArgument(f"these are no ids: {error}") from error
+    return view if view.format in _WORD_FORMATS and view.itemsize == 4 and view.ndim == 1 else None
 
 
 def require_known(values: Sequence[int], known: Container[int]) -> None:

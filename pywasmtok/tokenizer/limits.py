@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from ..errors import (
@@ -148,15 +149,7 @@ class Limits:
 
     def for_templates(self, asked: TemplateLimits | None) -> TemplateLimits:
         """What a call asks for itself, or the defaults, and never more than is said here."""
-        limits = asked or TemplateLimits()
-        tighter: dict[str, Any] = {}
-        if self.deadline is not None:
-            tighter["deadline"] = min(self.deadline, limits.deadline or _LONGEST)
-        if self.memory is not None:
-            tighter["memory"] = min(self.memory, limits.memory)
-        if self.max_template_output is not None:
-            tighter["output"] = min(self.max_template_output, limits.output)
-        return replace(limits, **tighter) if tighter else limits
+        return _for_templates(self, asked or TemplateLimits())
 
     def passed_by_template(self, error: TemplateLimitExceeded) -> TokenizerError:
         """The error of a call whose template passed one of these; else the template's own."""
@@ -191,3 +184,15 @@ class Limits:
     def needs_sandbox(self) -> bool:
         """Whether only the core can keep these: nothing stops a call of another library."""
         return self.deadline is not None or self.memory is not None
+
+
+@lru_cache(maxsize=256)
+def _for_templates(limits: Limits, asked: TemplateLimits) -> TemplateLimits:
+    tighter: dict[str, Any] = {}
+    if limits.deadline is not None:
+        tighter["deadline"] = min(limits.deadline, asked.deadline or _LONGEST)
+    if limits.memory is not None:
+        tighter["memory"] = min(limits.memory, asked.memory)
+    if limits.max_template_output is not None:
+        tighter["output"] = min(limits.max_template_output, asked.output)
+    return replace(asked, **tighter) if tighter else asked

@@ -33,9 +33,11 @@ class FullEncoding(NamedTuple):
         table = self.token_table
         tokens: list[str] = []
         known: dict[bytes, str] = {}
+        length_at = _LENGTH.unpack_from
         start = 0
-        for _ in range(self.size):
-            end = _behind(table, start, 1)
+        # `_behind`, once for each row.
+        while start + _LENGTH.size <= len(table):
+            end = start + _LENGTH.size + length_at(table, start)[0]
             row = table[start:end]
             token = known.get(row)
             if token is None:
@@ -43,7 +45,9 @@ class FullEncoding(NamedTuple):
             tokens.append(token)
             start = end
         if start != len(table):
-            raise misbehaved(f"gave more tokens than {self.size} ids have")
+            raise misbehaved("gave a table that is cut off")
+        if len(tokens) != self.size:
+            raise misbehaved(f"gave {len(tokens)} tokens for {self.size} ids")
         return tokens
 
     def end(self, count: int) -> int:

@@ -61,6 +61,8 @@ class ChatTemplates:
         self.settings: Settings = settings_of(tok, recipe.sidecars)
         self._tok = tok
         self.capabilities: ChatCapabilities | None = None
+        self.control: dict[str, tuple[str, ...]] = {}
+        """The control tokens of templates; see `sanitize`."""
         self._compiled: dict[Any, CompiledTemplate] = {}
         # The same by what a call says, where it names no template of its own.
         self._ready: dict[Any, CompiledTemplate] = {}

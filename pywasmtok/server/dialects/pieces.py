@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from ...tokenizer.tokenizer import Tokenizer
@@ -13,6 +14,9 @@ __all__ = ["piece_bytes", "pieces_of"]
 
 
 _BYTE: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+# The pieces of tokenizers that are in use: two calls of the core each.
+_known: Final[WeakKeyDictionary[Tokenizer, dict[int, bytes]]] = WeakKeyDictionary()
+_MOST_KNOWN: Final = 8192
 _NO_CHARACTER: Final = "\ufffd".encode()
 
 
@@ -23,6 +27,16 @@ def pieces_of(tok: Tokenizer, ids: Iterable[int]) -> dict[int, str | list[int]]:
 
 def piece_bytes(tok: Tokenizer, token_id: int) -> bytes:
     """What it writes behind another token: the first one of a text may lose a space."""
+    known = _known.setdefault(tok, {})
+    piece = known.get(token_id)
+    if piece is None:
+        piece = _asked(tok, token_id)
+        if len(known) < _MOST_KNOWN:
+            known[token_id] = piece
+    return piece
+
+
+def _asked(tok: Tokenizer, token_id: int) -> bytes:
     alone = tok.decode_bytes([token_id], skip_special_tokens=False)
     twice = tok.decode_bytes([token_id, token_id], skip_special_tokens=False)
     piece = twice[len(alone) :]

@@ -26,8 +26,9 @@ _PLACE: Final = re.compile(r"^(.*) - at (?:key in )?`(.*)`$", re.DOTALL)
 _SURROGATE: Final = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2})"
 )
-# A part of a string with many escapes: between parts, other threads can run.
-_PART_OF_STRING: Final = re.compile(rb'(?:[^"\\]++|\\.){0,4096}+', re.DOTALL)
+# Bytes of a string that are searched for its end at once; most strings are short.
+_FIRST_PART: Final = 256
+_LARGEST_PART: Final = 32 << 10
 _FEW: Final = 256
 _MORE_SIGNS: Final = re.compile(
     rb'(?:[^"{\[]*+(?:[{\[]|"(?:[^"\\]++|\\.)*+")){0,%d}+' % _FEW, re.DOTALL
@@ -283,13 +284,19 @@ def _behind_string(data: bytes, quote: int) -> int:
     end = data.find(b'"', quote + 1)
     if end < 0 or data[end - 1] != 0x5C:
         return end + 1 or len(data)
-    place = quote + 1
-    while data[place : place + 1] != b'"':
-        part = _PART_OF_STRING.match(data, place)
-        if part is None or part.end() == place:
-            return len(data)
-        place = part.end()
-    return place + 1
+    place, size = quote + 1, _FIRST_PART
+    while place < len(data):
+        # Between parts, other threads can run.
+        part = data[place : place + size]
+        if (len(part) - len(part.rstrip(b"\\"))) % 2 and place + size < len(data):
+            # What the last backslash escapes is in the next part.
+            part = part[:-1]
+        end = part.replace(b"\\\\", b"..").replace(b'\\"', b"..").find(b'"')
+        if end >= 0:
+            return place + end + 1
+        place += len(part)
+        size = min(4 * size, _LARGEST_PART)
+    return len(data)
 
 
 def _add(keys: set[bytes] | None, name: bytes, place: int) -> None:

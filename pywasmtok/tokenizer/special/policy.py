@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ...errors import InvalidArgument
@@ -47,8 +48,13 @@ class Policy(NamedTuple):
 
     def document(self, *, is_pair: bool = False) -> bytes:
         """What the core is told; see docs/abi.md."""
-        names: object = {"allow": self.allowed} if self.special == "some" else self.special
-        return json.dumps({"special": names, "pair": is_pair}).encode()
+        return _document(self, is_pair)
+
+
+@lru_cache(maxsize=64)
+def _document(policy: Policy, is_pair: bool) -> bytes:
+    names: object = {"allow": policy.allowed} if policy.special == "some" else policy.special
+    return json.dumps({"special": names, "pair": is_pair}).encode()
 
 
 def segments_document(segments: Sequence[tuple[str, bool]], also: Sequence[int]) -> bytes:

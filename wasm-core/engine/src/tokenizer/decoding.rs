@@ -97,7 +97,7 @@ impl Tokenizer {
     }
 
     pub(crate) fn admit_ids(&self, ids: &[u32], unknown: UnknownIds) -> Result<()> {
-        if unknown != UnknownIds::Refuse {
+        if unknown != UnknownIds::Refuse || ids.iter().all(|&id| id < self.known_below) {
             return Ok(());
         }
         match ids.iter().enumerate().find(|(_, &id)| self.id_to_token(id).is_none()) {
@@ -133,6 +133,8 @@ impl Tokenizer {
             identity = identity.wrapping_add(vocab::hash(&token.to_le_bytes()));
         }
         self.decoding_identity = identity;
+        let unknown = (0..bound).find(|&id| self.id_to_token(id).is_none());
+        self.known_below = unknown.unwrap_or(bound);
         if bound <= MAX_ID {
             self.table = TokenTable::new(&self.decoders, bound, |id| {
                 let text = self.id_to_token(id)?;

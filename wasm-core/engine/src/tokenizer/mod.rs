@@ -83,6 +83,8 @@ pub struct Tokenizer {
     table: Option<TokenTable>,
     /// See [`Tokenizer::decoding_identity`].
     decoding_identity: u64,
+    /// Each id below it has a token.
+    known_below: u32,
     summary: info::Summary,
 }
 
@@ -183,6 +185,7 @@ impl Tokenizer {
             decoders,
             table: None,
             decoding_identity: 0,
+            known_below: 0,
             summary,
         };
         tokenizer.prepare_decoding(&decoder_chain);
