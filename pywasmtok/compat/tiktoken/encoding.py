@@ -272,6 +272,10 @@ class Encoding:
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all tokens that are not special, sorted."""
+        return self._sorted[:]
+
+    @cached_property
+    def _sorted(self) -> list[bytes]:
         return sorted(self._mergeable_ranks)
 
     @property

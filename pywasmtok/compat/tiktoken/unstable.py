@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from ...loading.factory import from_recipe
-from ...tokenizer.ids import MAX_ID
 from ...tokenizer.recipe import Options, Recipe
 
 if TYPE_CHECKING:
@@ -117,15 +116,30 @@ class Unstable:
     def _merged(self, piece: bytes) -> list[int]:
         """A piece that is not UTF-8, or must not be cut: the core takes neither. The pair of the
         lowest rank is merged, the first of them, until there is none."""
-        parts = [piece[n : n + 1] for n in range(len(piece))]
-        none = MAX_ID + 1
-        while True:
-            ranks = [self._ranks.get(left + right, none) for left, right in pairwise(parts)]
-            lowest = min(ranks, default=none)
-            if lowest == none:
-                return [self._ranks[part] for part in parts]
-            place = ranks.index(lowest)
-            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        rank_of, size = self._ranks.get, len(piece)
+        # Each part stands where its first byte is; its neighbours by the same places.
+        parts = [piece[n : n + 1] for n in range(size)]
+        before, behind = list(range(-1, size)), list(range(1, size + 2))
+        pairs = [
+            (rank, n) for n in range(size - 1) if (rank := rank_of(piece[n : n + 2])) is not None
+        ]
+        heapify(pairs)
+        while pairs:
+            rank, left = heappop(pairs)
+            right = behind[left]
+            # One of both may be a part of another by now.
+            if not parts[left] or right >= size or rank_of(parts[left] + parts[right]) != rank:
+                continue
+            parts[left] += parts[right]
+            parts[right] = b""
+            behind[left] = behind[right]
+            before[behind[left]] = left
+            for place in (before[left], left):
+                if place >= 0 and behind[place] < size:
+                    rank = rank_of(parts[place] + parts[behind[place]])
+                    if rank is not None:
+                        heappush(pairs, (rank, place))
+        return [self._ranks[part] for part in parts if part]
 
 
 def _is_white(text: str) -> bool:

@@ -130,7 +130,10 @@ class Encoding:
 
     def _by_core(self, name: str, filler: Any, *, fast: bool = True) -> Any:
         """What the core says of each id, with this setting or value for padding. The reference says
-        it where the core refuses, and with `fast=False` for encodings without offsets."""
+        it where the core refuses, and with `fast=False` for encodings without offsets; and where it
+        has encoded the text already."""
+        if self._made is not None:
+            return getattr(self._made, name)
         core, origin = self._core, self._origin
         if core is not None and origin is not None and (fast or not origin.fast):
             if isinstance(filler, str):
@@ -169,22 +172,25 @@ class Encoding:
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        if not self._is_plain:
-            return self._full().special_tokens_mask
-        mask: list[int] = self._by_core("special_tokens_mask", 1)
-        return mask
+        core, origin = self._core, self._origin
+        is_pair = core is not None and len(core.texts) == 2
+        if self._is_plain or (is_pair and origin is not None and not origin.engine.is_chain()):
+            mask: list[int] = self._by_core("special_tokens_mask", 1)
+            return mask
+        return self._full().special_tokens_mask
 
     @property
     def tokens(self) -> list[str]:
         # Without offsets, the reference leaves out the tokens of the text.
         core, origin = self._core, self._origin
-        if core is not None and origin is not None and self._place == _WHOLE and not origin.fast:
-            engine = origin.engine
-            # Post-processors state the texts of their tokens.
-            if not origin.add_special_tokens or engine.plain_ends() == (0, 0):
-                found = engine.vocabulary_tokens(core.ids)
-                if found is not None:
-                    return found
+        is_whole = self._made is None and self._place == _WHOLE
+        if core is not None and origin is not None and is_whole and not origin.fast:
+            ends: tuple[int, int] | None = (0, 0)
+            if origin.add_special_tokens:
+                ends = origin.engine.plain_ends() if len(core.texts) == 1 else None
+            found = ends and origin.engine.vocabulary_tokens(core.ids, ends)
+            if found is not None:
+                return found
         tokens: list[str] = self._by_core("tokens", "pad_token", fast=False)
         return tokens
 

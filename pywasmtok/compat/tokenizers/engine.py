@@ -19,6 +19,7 @@ from ...loading.factory import from_recipe
 from ...tokenizer.recipe import Options, Recipe
 
 if TYPE_CHECKING:
+    from ...backends.core import CoreBackend
     from ...loading.sources.lazy import LazyFile
     from ...tokenizer.tokenizer import Tokenizer as CoreTokenizer
 
@@ -82,8 +83,10 @@ class Engine:
         self._core_tried = False
         self._refusal = ""
         self._core_lock = ForkSafeLock()
-        self._text_ids: tuple[bool, frozenset[int]] | None = None
-        """Whether the model is BPE, and the ids of added tokens."""
+        self._post: tuple[CoreTokenizer | None, tuple[int, int] | None, bool] | None = None
+        """What the core says of the post-processors: `plain_ends` and `is_chain`."""
+        self._texts: tuple[bool, frozenset[int], list[str]] | None = None
+        """See `vocabulary_tokens`."""
         self._sequences_of_pairs: dict[bool, int] = {}
         _engines.add(self)
 
@@ -174,23 +177,20 @@ class Engine:
         does. None also for more than one on a side: chains of post-processors, which mark them as
         tokens of the text now and then; and for type ids other than 0, which chains take for those
         of a second text."""
-        core = self.core()
-        backend = None if core is None else core.core_backend
-        try:
-            ends = None if backend is None else backend.plain_ends()
-            if backend is None or ends is None or max(ends) > 1:
-                return None
-            return None if any(backend.plain_type_ids(sum(ends) + 1, True)) else ends
-        except TokenizerError:
-            # The core has ids for this file, and no details.
-            return None
+        return self._of_post()[1]
 
     def is_chain(self) -> bool:
         """Whether there are several post-processors. Of a single text, the library then makes a
         second sequence in some cases."""
-        core = self.core()
-        backend = None if core is None else core.core_backend
-        return backend is None or len(backend.info["post_processors"] or ()) > 1
+        return self._of_post()[2]
+
+    def _of_post(self) -> tuple[CoreTokenizer | None, tuple[int, int] | None, bool]:
+        core, known = self.core(), self._post
+        if known is None or known[0] is not core:
+            backend = None if core is None else core.core_backend
+            is_chain = backend is None or len(backend.info["post_processors"] or ()) > 1
+            known = self._post = core, _plain_ends(backend), is_chain
+        return known
 
     def sequences_of_pairs(self, add_special_tokens: bool) -> int:
         """Where there is one post-processor at most: a template may leave out one of both texts."""
@@ -202,22 +202,37 @@ class Engine:
             known[add_special_tokens] = made.n_sequences
         return known[add_special_tokens]
 
-    def vocabulary_tokens(self, ids: list[int]) -> list[str] | None:
+    def vocabulary_tokens(self, ids: list[int], ends: tuple[int, int]) -> list[str] | None:
         """The tokens of ids, where the vocabulary has them and the reference is loaded, which is
-        quicker than to encode again. None where a token may be a part of the text: added tokens
-        keep spaces around them, and other models than BPE write what they do not know."""
+        quicker than to encode again. `ends`: how many a post-processor put around those of the
+        text. None where a token may be a part of the text: some added tokens keep spaces around
+        them or are normalized, and some models write what they do not know."""
         reference = self._reference
         if reference is None:
             return None
-        if self._text_ids is None:
-            is_bpe = isinstance(reference.model, tokenizers.models.BPE)
-            added = frozenset(reference.get_added_tokens_decoder())
-            self._text_ids = is_bpe, added
-        is_bpe, added = self._text_ids
-        if not is_bpe or not added.isdisjoint(ids):
+        if self._texts is None:
+            knows = isinstance(reference.model, tokenizers.models.BPE | tokenizers.models.WordPiece)
+            changes = reference.normalizer is not None
+            others = frozenset(
+                number
+                for number, token in reference.get_added_tokens_decoder().items()
+                if token.lstrip or token.rstrip or (token.normalized and changes)
+            )
+            # Post-processors state the texts of their tokens.
+            (alone,) = self.encode([""], PLAIN, fast=False)
+            self._texts = knows, others, alone.tokens
+        knows, others, around = self._texts
+        before, behind = ends
+        text_ids = ids[before : len(ids) - behind]
+        if not knows or not others.isdisjoint(text_ids):
             return None
-        tokens = list(map(reference.id_to_token, ids))
-        return None if None in tokens else cast(list[str], tokens)
+        if before + behind not in (0, len(around)):
+            return None
+        tokens = list(map(reference.id_to_token, text_ids))
+        if None in tokens:
+            return None
+        found = cast(list[str], tokens)
+        return [*around[:before], *found, *around[before:]] if before + behind else found
 
     def data(self) -> bytes | LazyFile:
         """The file, or what the reference writes in its place after a change."""
@@ -321,6 +336,17 @@ class Engine:
         with self.reference(settings) as reference:
             encode = reference.encode_batch_fast if fast else reference.encode_batch
             return encode(items, **how)
+
+
+def _plain_ends(backend: CoreBackend | None) -> tuple[int, int] | None:
+    try:
+        ends = None if backend is None else backend.plain_ends()
+        if backend is None or ends is None or max(ends) > 1:
+            return None
+        return None if any(backend.plain_type_ids(sum(ends) + 1, True)) else ends
+    except TokenizerError:
+        # The core has ids for this file, and no details.
+        return None
 
 
 _engines: Final[weakref.WeakSet[Engine]] = weakref.WeakSet()

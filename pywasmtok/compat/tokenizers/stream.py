@@ -24,12 +24,13 @@ class DecodeStream:
 
     def step(self, tokenizer: Tokenizer | tokenizers.Tokenizer, id: Any) -> str | None:
         """The text that is complete with this id, or these ids; None: there is none yet."""
-        if not isinstance(tokenizer, Tokenizer):
-            made: str | None = self._stream.step(tokenizer, id)
-            return made
-        with tokenizer._engine.reference(None) as reference:
-            made = self._stream.step(reference, id)
-        return made
+        reference: tokenizers.Tokenizer | None
+        reference = tokenizer._engine.loaded if isinstance(tokenizer, Tokenizer) else tokenizer
+        if reference is None:
+            assert isinstance(tokenizer, Tokenizer)
+            with tokenizer._engine.reference(None) as reference:
+                return self._stream.step(reference, id)  # type: ignore[no-any-return]
+        return self._stream.step(reference, id)  # type: ignore[no-any-return]
 
     def __copy__(self) -> DecodeStream:
         made = DecodeStream()

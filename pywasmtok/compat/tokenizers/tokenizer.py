@@ -254,7 +254,7 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         reference = self._engine.loaded
-        if reference is not None and isinstance(ids, list) and len(ids) <= _FEW_IDS:
+        if reference is not None and isinstance(ids, list | tuple) and len(ids) <= _FEW_IDS:
             return reference.decode(ids, skip_special_tokens)
         is_plain = type(skip_special_tokens) is bool and _is_ids(ids)
         answer: str = self._ask(
@@ -265,6 +265,9 @@ class Tokenizer:
     def decode_batch(
         self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
     ) -> list[str]:
+        reference = self._engine.loaded
+        if reference is not None and _are_few(sequences):
+            return reference.decode_batch(sequences, skip_special_tokens)
         how = {"skip_special_tokens": skip_special_tokens}
         is_plain = type(skip_special_tokens) is bool and _is_ids(sequences)
         is_plain = is_plain and all(map(_is_ids, sequences))
@@ -276,6 +279,9 @@ class Tokenizer:
         return await asyncio.to_thread(self.decode_batch, *args, **how)
 
     def token_to_id(self, token: str) -> int | None:
+        reference = self._engine.loaded
+        if reference is not None:
+            return reference.token_to_id(token)
         answer: int | None = self._ask("token_to_id", token)
         if answer is None:
             # A lone surrogate is an error of the library.
@@ -446,6 +452,15 @@ def _is_ids(ids: Any) -> bool:
     such as sets, which the library refuses."""
     return isinstance(ids, list | tuple) or (
         getattr(getattr(ids, "dtype", None), "kind", None) in {"i", "u"}
+    )
+
+
+def _are_few(sequences: Any) -> bool:
+    return (
+        isinstance(sequences, list)
+        and len(sequences) <= _FEW_IDS
+        and all(isinstance(ids, list) for ids in sequences)
+        and sum(map(len, sequences)) <= _FEW_IDS
     )
 
 

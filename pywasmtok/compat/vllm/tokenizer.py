@@ -16,12 +16,7 @@ _log = logging.getLogger("vllm.plugins.pywasmtok")
 
 
 class Inside(Inner):
-    """The reference, which is there, answers questions about one token: they are shorter than a
-    call into the core, and log probabilities ask many."""
-
-    def token_to_id(self, token: str) -> int | None:
-        reference = self._engine.loaded
-        return super().token_to_id(token) if reference is None else reference.token_to_id(token)
+    """What is inside of a tokenizer of vLLM, where the reference is loaded."""
 
     @property
     def decoder(self) -> Any:
