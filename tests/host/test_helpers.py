@@ -62,7 +62,7 @@ def job(pieces: int, work: Callable[[int], Any], threads: int = THREADS) -> Job:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -89,17 +89,17 @@ def test_results_are_in_order(helpers: HelperThreads) -> None:
 def test_nobody_waits_for_a_helper_that_does_not_run(helpers: HelperThreads) -> None:
     caller = threading.get_ident()
     gate = threading.Event()
+    inside: list[int] = []
 
     def work(piece: int) -> int:
         if threading.get_ident() == caller:
-            time.sleep(0.005)
+            wait_for(lambda: len(inside) == THREADS - 1)
         else:
-            gate.wait(10)
+            inside.append(piece)
+            gate.wait(60)
         return piece
 
-    start = time.monotonic()
     assert helpers.run(job(10, work)) == list(range(10))
-    assert time.monotonic() - start < 5
     assert helpers.busy() == THREADS - 1
     gate.set()
     wait_for(lambda: helpers.busy() == 0)
@@ -117,7 +117,7 @@ def test_a_helper_that_runs_is_waited_for(
 
     def work(piece: int) -> int:
         if threading.get_ident() == caller:
-            assert taken.wait(10)
+            assert taken.wait(60)
         else:
             taken.set()
             time.sleep(0.3)
@@ -139,14 +139,15 @@ def test_a_helper_that_stops_running_is_not_waited_for(
 
     def work(piece: int) -> int:
         if threading.get_ident() == caller:
-            assert taken.wait(10)
+            assert taken.wait(60)
         else:
             taken.set()
-            gate.wait(10)
+            gate.wait(60)
         return piece
 
     assert helpers.run(job(2, work, 2)) == [0, 1]
-    assert 0.1 <= time.monotonic() - start < 5
+    assert time.monotonic() - start >= 0.1
+    assert helpers.busy() == 1
     gate.set()
     wait_for(lambda: helpers.busy() == 0)
 
@@ -158,7 +159,7 @@ def test_the_largest_pieces_first(helpers: HelperThreads) -> None:
 
 
 def test_helpers_join_and_the_caller_takes_part(helpers: HelperThreads) -> None:
-    everyone = threading.Barrier(THREADS, timeout=10)
+    everyone = threading.Barrier(THREADS, timeout=60)
     names = set()
     begun: set[int] = set()
 
@@ -194,7 +195,7 @@ def test_no_more_threads_than_asked_for(helpers: HelperThreads, threads: int) ->
 def test_16_callers_get_no_more_threads_than_there_are_processors(helpers: HelperThreads) -> None:
     """Callers are there anyway; no helper is added to them once they fill the machine."""
     most_helpers = 0
-    inside = threading.Barrier(16, timeout=10)
+    inside = threading.Barrier(16, timeout=60)
 
     def work(piece: int) -> int:
         nonlocal most_helpers
@@ -214,13 +215,14 @@ def test_16_callers_get_no_more_threads_than_there_are_processors(helpers: Helpe
     assert len(helpers._workers) < THREADS
     # Those that had come before the machine was full finish their piece and the job it is of.
     assert most_helpers < THREADS
-    assert helpers.busy() == 0
+    # A helper that its caller stopped waiting for leaves later.
+    wait_for(lambda: helpers.busy() == 0)
 
 
 def test_the_processor_of_a_caller_that_is_done_goes_to_another(helpers: HelperThreads) -> None:
-    gate = threading.Event()
-    long = job(8, lambda piece: gate.wait(10))
-    others = [job(1, lambda piece: gate.wait(10)) for _ in range(THREADS - 1)]
+    gate, joined = threading.Event(), threading.Event()
+    long = job(8, lambda piece: gate.wait(60))
+    others = [job(1, lambda piece: gate.wait(60)) for _ in range(THREADS - 1)]
     with ThreadPoolExecutor(THREADS) as executor:
         waiting = [executor.submit(helpers.run, one) for one in others]
         wait_for(lambda: len(helpers._jobs) == THREADS - 1)
@@ -229,13 +231,14 @@ def test_the_processor_of_a_caller_that_is_done_goes_to_another(helpers: HelperT
         assert helpers.helpers_of(long) == 0
         gate.set()
         for future in waiting:
-            future.result(10)
-        last.result(10)
-    slow = job(50, lambda piece: time.sleep(0.005))
+            future.result(60)
+        last.result(60)
+    slow = job(THREADS, lambda piece: joined.wait(60))
     with ThreadPoolExecutor(1) as executor:
         last = executor.submit(helpers.run, slow)
         wait_for(lambda: helpers.helpers_of(slow) == THREADS - 1)
-        last.result(10)
+        joined.set()
+        last.result(60)
 
 
 def test_of_several_errors_the_first_piece_s_is_raised(helpers: HelperThreads) -> None:
@@ -364,7 +367,8 @@ def test_a_trap_ends_the_call_and_costs_one_instance() -> None:
         tok.encode_ids_with(4, "\1u" + "x" * LONG, False, False)
     text = "x" * LONG
     assert tok.encode_ids(text, False) == ids_of(text)
-    assert len(tok._pool.idle) == tok._pool.size
+    # A helper that its caller stopped waiting for gives its instance back later.
+    wait_for(lambda: len(tok._pool.idle) == tok._pool.size)
 
 
 @pytest.mark.usefixtures("four_threads")
@@ -389,7 +393,7 @@ def test_closing_during_a_batch() -> None:
             time.sleep(delay)
             tok.close()
             with contextlib.suppress(errors.TokenizerClosed):
-                assert future.result(10)[0] == ids_of("".join(texts))
+                assert future.result(60)[0] == ids_of("".join(texts))
         with pytest.raises(errors.TokenizerClosed):
             tok.encode_batch_ids(texts, False)
         wait_for(lambda: helper_threads.helpers.busy() == 0)
@@ -426,22 +430,22 @@ def test_ctrl_c_ends_all_parts(call: str) -> None:
         SETUP
         + f"""
     tok._parallel.is_long = 500_000
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         {call}
     except KeyboardInterrupt:
         stopped = time.monotonic()
     while helpers.busy():
-        assert time.monotonic() < stopped + 5
+        assert time.monotonic() < stopped + 60
     assert tok.encode_batch_ids(texts, False)[0] == ids
-    print(stopped)
+    print("stopped")
     """
     )
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.3)
-    sent = time.monotonic()
     process.send_signal(signal.SIGINT)
-    assert float(finish(process)) - sent < 5
+    # The call spins for ever: it was stopped.
+    assert finish(process) == "stopped"
 
 
 @needs_signals
@@ -467,7 +471,7 @@ def test_exceptions_of_signal_handlers_at_any_moment() -> None:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     # A thread that was given up, because it had no processor for too long, ends after its piece.
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while helpers.busy() or len(helper_threads_now()) > 5:
         assert time.monotonic() < end, (helpers.busy(), helper_threads_now())
         time.sleep(0.001)
@@ -572,8 +576,7 @@ def test_fork_in_the_middle_of_a_job() -> None:
         if helped is None and child is None:
             while helpers.busy() < 4: time.sleep(0.001)
             child = os.fork()
-        if helped is not None and child is None:
-            time.sleep(0.2)
+        while child is None: time.sleep(0.001)
         return piece
     results = helpers.run(Job(20, work, 4))
     assert results == list(range(20))
@@ -632,7 +635,11 @@ def test_calls_of_the_test_core_that_take_long_run_side_by_side() -> None:
             SETUP
             + """
     work = [cores.WORK + "x" * 2000] * 4
-    assert tok.encode_batch_ids(work, False)[0] == cores.ids_of("".join(work))
+    ids = cores.ids_of("".join(work))
+    end = time.monotonic() + 60
+    # On a busy machine a caller may have done all of it before a helper has begun.
+    while tok._pool.size < 2 and time.monotonic() < end:
+        assert tok.encode_batch_ids(work, False)[0] == ids
     print(tok._pool.size > 1)
     """
         )
