@@ -18,7 +18,9 @@ from pywasmtok._host.wasm.core import Core
 WAT = Path(__file__).with_name("test_core.wat").read_text(encoding="utf-8")
 
 # What the letter behind the byte 1 makes the test core do; see test_core.wat.
-SPIN, WORK = "\1s", "\1w"
+SPIN, WORK, HOLD = "\1s", "\1w", "\1h"
+# Where the host lets go of the calls that `HOLD` makes.
+LET_GO = 32
 TRAPS = {
     "\1o": "MEMORY_OUT_OF_BOUNDS",
     "\1r": "STACK_OVERFLOW",

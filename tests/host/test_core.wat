@@ -114,7 +114,7 @@
     (local.get $at))
 
   ;; What the letter behind the byte 1 stands for.
-  (func $misbehave (param $s i32) (local $what i32) (local $n i32)
+  (func $misbehave (param $s i32) (local $what i32) (local $n i32) (local $left i64)
     (local.set $what (i32.load8_u offset=1 (i32.load offset=36 (local.get $s))))
     (if (i32.eq (local.get $what) (i32.const 115)) (then (loop $spin (br $spin)))) ;; s
     (if (i32.eq (local.get $what) (i32.const 108)) ;; l
@@ -142,6 +142,13 @@
         (loop $more
           (br_if $more (i32.ne (i32.const -1) (memory.grow (i32.const 1024)))))
         unreachable))
+    (if (i32.eq (local.get $what) (i32.const 104)) ;; h: until the host sets byte 32, a minute or so
+      (then
+        (local.set $left (i64.const 200000000000))
+        (loop $on
+          (local.set $left (i64.sub (local.get $left) (i64.const 1)))
+          (br_if $on (i32.and (i64.ne (local.get $left) (i64.const 0))
+                              (i32.eqz (i32.load8_u (i32.const 32))))))))
     (if (i32.eq (local.get $what) (i32.const 119)) ;; w: works for a while
       (then
         (local.set $n (i32.const 300000000))

@@ -14,7 +14,7 @@ from pywasmtok._host.wasm.status import Interrupted
 from pywasmtok._host.wasm.wasm_file import MemoryLimits
 from pywasmtok._host.wasm.wasmtime_objects import SharedMemory
 
-from .cores import LONG, TRAPS, WORK, ids_of, load, sample_core
+from .cores import HOLD, LONG, TRAPS, ids_of, load, sample_core
 from .processes import SECONDS
 from .test_helpers import wait_for
 from .test_pool import busy
@@ -49,10 +49,10 @@ def test_workers_share_the_memory_and_nothing_else(tok: CoreTokenizer) -> None:
 
 
 def test_workers_are_inside_the_core_at_the_same_time(tok: CoreTokenizer) -> None:
-    future = busy(tok)
-    assert tok.encode_ids("quick", False) == ids_of("quick")
-    assert not future.done()
-    assert future.result() == ids_of(WORK)
+    with busy(tok) as future:
+        assert tok.encode_ids("quick", False) == ids_of("quick")
+        assert not future.done()
+    assert future.result(60) == ids_of(HOLD)
 
 
 def test_24_threads() -> None:
