@@ -20,12 +20,13 @@ from pywasmtok.chat.rendering.sandbox import renderer
 from pywasmtok.errors import Cancelled, DeadlineExceeded, TemplateLimitExceeded
 
 from .cores import LONG, SPIN, ids_of, sample_core
+from .test_deadlines import in_time
 
 FOREVER = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 
 
-def bounded(seconds: float = 60.0) -> CoreTokenizer:
-    return host.load_with(sample_core(False), b"a file", deadline=seconds)
+def bounded() -> CoreTokenizer:
+    return host.load_with(sample_core(False), b"a file", deadline=60)
 
 
 def begun(tok: CoreTokenizer, token: CancelToken, text: str = SPIN) -> Future[bytes]:
@@ -101,7 +102,7 @@ def test_nothing_begins_that_was_cancelled() -> None:
 
 def test_deadlines_hold_as_before() -> None:
     """With a token that nobody uses, and afterwards in the same instance without one."""
-    tok = bounded(0.1)
+    tok = bounded().limited(0.1, None)
     late: list[float] = []
 
     def work() -> None:
@@ -111,7 +112,7 @@ def test_deadlines_hold_as_before() -> None:
                 tok.encode_ids(SPIN, False)
             late.append(time.monotonic() - began - 0.1)
             with cancellable(CancelToken()):
-                assert tok.encode_ids("right", False) == ids_of("right")
+                assert in_time(tok, "right") == ids_of("right")
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -121,11 +122,11 @@ def test_deadlines_hold_as_before() -> None:
 
 
 def test_in_the_main_thread_calls_end_at_their_deadline() -> None:
-    tok = bounded(0.1)
+    tok = bounded().limited(0.1, None)
 
     def watched() -> None:
         with cancellable(CancelToken()):
-            tok.encode_ids("x", False)
+            in_time(tok, "x")
 
     thread = threading.Thread(target=watched)
     thread.start()
@@ -135,7 +136,7 @@ def test_in_the_main_thread_calls_end_at_their_deadline() -> None:
         tok.encode_ids(SPIN, False)
     # Long ones are made by another thread, and can be cancelled.
     token = CancelToken()
-    slow = bounded(60)
+    slow = bounded()
     timer = threading.Timer(0.05, token.cancel)
     timer.start()
     with pytest.raises(Cancelled), cancellable(token):

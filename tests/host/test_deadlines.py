@@ -97,20 +97,23 @@ def test_time_that_is_not_the_calls_own_does_not_count() -> None:
 def test_the_first_call_on_a_machine_has_its_whole_deadline() -> None:
     """Compiling inside `create_tokenizer` takes longer than the deadline here."""
     code = """
+    import time, types
     import pywasmtok
+    from pywasmtok._host.calls import deadline
     from pywasmtok._host.wasm import core
     compiled = core._compiled
     def slowly(*arguments):
-        import time
-        time.sleep(2.5)
+        deadline.time = types.SimpleNamespace(monotonic=lambda: time.monotonic() + 60)
         return compiled(*arguments)
     core._compiled = slowly
-    tok = pywasmtok.create_tokenizer("builtin:demo", limits=pywasmtok.Limits(deadline=2))
+    tok = pywasmtok.create_tokenizer("builtin:demo", limits=pywasmtok.Limits(deadline=30))
     print(tok.encode("x").ids)
     """
     ids = pywasmtok.create_tokenizer("builtin:demo").encode("x").ids
-    # What was compiled before is at hand: the processor is not what this waits for.
-    assert run(code, PYWASMTOK_CACHE_DIR=str(Cache.for_user().directory or "off")) == str(ids)
+    # What was compiled before is at hand: the processor is not what this waits for. What was parsed
+    # before is not: nothing would look at the deadline.
+    cache = str(Cache.for_user().directory or "off")
+    assert run(code, PYWASMTOK_CACHE_DIR=cache, PYWASMTOK_SNAPSHOTS="off") == str(ids)
 
 
 def test_never_too_early() -> None:
@@ -218,7 +221,7 @@ def test_others_see_nothing_of_it() -> None:
         thread.start()
     end = time.monotonic() + (20 if SLOW else 2)
     attacks = [SPIN, *TRAPS, "\1p"]
-    while time.monotonic() < end:
+    while time.monotonic() < end or faults <= len(attacks):
         with pytest.raises((errors.LimitExceeded, errors.CoreTrap)):
             tok.encode_ids(attacks[faults % len(attacks)], False)
         faults += 1
@@ -226,7 +229,6 @@ def test_others_see_nothing_of_it() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert faults > len(attacks)
     assert not any(instance.broken for instance in tok._pool.idle)
 
 
@@ -269,13 +271,13 @@ def test_after_a_fork() -> None:
                 return tok.encode_ids("x", False)
             except errors.DeadlineExceeded:
                 pass
-    assert late() < 5
+    assert late() < 60
     for _ in range(3):
         child = os.fork()
         if not child:
-            os._exit(0 if late() < 5 and in_time() == cores.ids_of("x") else 1)
+            os._exit(0 if late() < 60 and in_time() == cores.ids_of("x") else 1)
         assert os.waitpid(child, 0)[1] == 0
-        assert late() < 5
+        assert late() < 60
     print("done")
     """
     assert run(code) == "done"
@@ -287,7 +289,7 @@ def test_forks_while_timers_tick() -> None:
     import os
     import cores
     import pywasmtok._host as host
-    tok = host.load_with(cores.sample_core(False), b"a file", deadline=5)
+    tok = host.load_with(cores.sample_core(False), b"a file", deadline=60)
     # Memory to copy makes forks take longer than it is from one tick to the next.
     memory = bytearray(64 << 20)
     for _ in range(40):
@@ -313,7 +315,8 @@ def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
         tok.encode_ids(cores.SPIN)
     except errors.DeadlineExceeded:
         print("done", flush=True)
-    threading.Thread(target=tok.encode_ids, args=("x",), daemon=True).start()
+    slow = tok.limited(60, None)
+    threading.Thread(target=slow.encode_ids, args=("x",), daemon=True).start()
     {how}
     """
     for _ in range(3):
@@ -322,20 +325,20 @@ def test_the_end_of_a_process_waits_for_nothing(how: str) -> None:
 
 def test_ctrl_c_ends_a_call_that_has_a_deadline() -> None:
     code = """
-    import signal, time
+    import signal
     import cores
     import pywasmtok._host as host
-    tok = host.load_with(cores.sample_core(False), b"a file", deadline=30)
+    # Longer than this test may take.
+    tok = host.load_with(cores.sample_core(False), b"a file", deadline=1000)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     for _ in range(5):
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        began = time.monotonic()
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             tok.encode_ids(cores.SPIN + "x" * cores.LONG)
         except KeyboardInterrupt:
-            print(time.monotonic() - began < 5)
+            print("stopped")
     """
-    assert run(code).split() == ["True"] * 5
+    assert run(code).split() == ["stopped"] * 5
 
 
 if sys.platform == "win32":
