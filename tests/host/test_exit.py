@@ -73,8 +73,8 @@ def test_after_an_interrupted_call() -> None:
     import cores
     tok = cores.load()
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
         tok.encode_ids(cores.SPIN + "x" * cores.LONG)
     except KeyboardInterrupt:
         print("end")

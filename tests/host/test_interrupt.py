@@ -18,7 +18,7 @@ from pywasmtok._host.wasm.instance import Instance
 from pywasmtok._host.wasm.status import Interrupted
 
 from .cores import LONG, ids_of, load
-from .processes import finish, start
+from .processes import finish, run, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 
@@ -29,7 +29,6 @@ SETUP = """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     tok = cores.load()
     text = cores.SPIN + "x" * cores.LONG
-    print("ready", flush=True)
 """
 
 CALLS = {
@@ -46,6 +45,7 @@ def test_k12_ctrl_c_during_a_call(call: str) -> None:
         SETUP
         + f"""
     try:
+        print("ready", flush=True)
         {CALLS[call]}
     except KeyboardInterrupt:
         # The call spins for ever: it was stopped.
@@ -77,8 +77,8 @@ def test_k12_where_short_calls_cannot_be_ended(call: str) -> None:
     assert tok._long(lambda one: one.core.stoppable)
     tok._parallel.part = tok._parallel.smallest = 1 << 20
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
         {LARGE[call]}
     except KeyboardInterrupt:
         print("stopped")
@@ -89,7 +89,7 @@ def test_k12_where_short_calls_cannot_be_ended(call: str) -> None:
     assert tok.encode_ids("y" * cores.LONG, False) == cores.ids_of("y" * cores.LONG)
     """
     )
-    assert finish(start(code)).split() == ["ready", "stopped"]
+    assert run(code) == "stopped"
 
 
 def test_k12_a_load_that_nobody_waits_for_ends_with_its_thread() -> None:
@@ -100,8 +100,8 @@ def test_k12_a_load_that_nobody_waits_for_ends_with_its_thread() -> None:
         return [one for one in threading.enumerate() if one.name == "pywasmtok-calls"]
 
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.02)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
         cores.load(cores.WORK.encode())
     except KeyboardInterrupt:
         print("stopped")
@@ -112,7 +112,7 @@ def test_k12_a_load_that_nobody_waits_for_ends_with_its_thread() -> None:
     print(len(left), len(threads()))
     """
     )
-    assert finish(start(code)).split() == ["ready", "stopped", "1", "1"]
+    assert run(code).split() == ["stopped", "1", "1"]
 
 
 def test_k12_ctrl_c_again_and_again() -> None:
@@ -129,7 +129,7 @@ def test_k12_ctrl_c_again_and_again() -> None:
         assert tok.encode_ids("right", False) == cores.ids_of("right")
     """
     )
-    assert finish(start(code)).split() == ["ready"] + ["stopped"] * 5
+    assert run(code).split() == ["stopped"] * 5
 
 
 def test_a_handler_that_does_not_raise_lets_the_call_go_on() -> None:
@@ -140,12 +140,16 @@ def test_a_handler_that_does_not_raise_lets_the_call_go_on() -> None:
     signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
     signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
     text = cores.WORK + "x" * cores.LONG
-    assert tok.encode_ids(text, False) == cores.ids_of(text)
+    ids = cores.ids_of(text)
+    # Those that come while the process has no processor are one.
+    while len(seen) < 4:
+        seen.clear()
+        assert tok.encode_ids(text, False) == ids
     signal.setitimer(signal.ITIMER_REAL, 0)
-    print(len(seen) > 1)
+    print("done")
     """
     )
-    assert finish(start(code)) == "ready\nTrue"
+    assert run(code) == "done"
 
 
 def test_a_handler_that_makes_long_calls_itself() -> None:
@@ -155,8 +159,8 @@ def test_a_handler_that_makes_long_calls_itself() -> None:
         + """
     def handler(*_):
         signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             tok.encode_ids(text)
         except TimeoutError:
             print("stopped")
@@ -170,7 +174,7 @@ def test_a_handler_that_makes_long_calls_itself() -> None:
     print(tok.encode_ids(work, False) == cores.ids_of(work))
     """
     )
-    assert finish(start(code)) == "ready\nstopped\nTrue"
+    assert run(code) == "stopped\nTrue"
 
 
 def test_calls_of_other_threads_go_on() -> None:
@@ -181,9 +185,9 @@ def test_calls_of_other_threads_go_on() -> None:
     work = cores.WORK + "x" * cores.LONG
     thread = threading.Thread(target=lambda: results.append(tok.encode_ids(work, False)))
     thread.start()
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
         tok.encode_ids(text)
     except KeyboardInterrupt:
         print("stopped")
@@ -191,7 +195,7 @@ def test_calls_of_other_threads_go_on() -> None:
     print(results == [cores.ids_of(work)])
     """
     )
-    assert finish(start(code)) == "ready\nstopped\nTrue"
+    assert run(code) == "stopped\nTrue"
 
 
 def test_a_call_hit_by_the_cancelling_of_another_starts_over(
