@@ -10,7 +10,7 @@ from textwrap import dedent
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECONDS = 30
+SECONDS = 300
 # Python 3.12 and newer warn of each fork of a process that has threads.
 QUIET = ("-W", "ignore:This process:DeprecationWarning")
 

@@ -198,7 +198,9 @@ def test_an_instance_that_waits_since_the_load_is_looked_at() -> None:
     tok = load_tokenizer(data, snapshots=store)
     faulthandler.enable()
     print(tok.from_snapshot, tok._pool.acquire().core.usable)
-    """
+    """,
+            # The user's, which saves compiling.
+            PYWASMTOK_CACHE_DIR="",
         )
         == "True True"
     )
