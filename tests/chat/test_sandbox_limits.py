@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from host.test_helpers import wait_for
 
 from pywasmtok import errors
 from pywasmtok._host.calls import ticker
@@ -38,7 +39,7 @@ NEST = "{% set ns = namespace(l=[]) %}" + (
 
 def limited(source: str, **limits: object) -> str:
     """The name of the limit."""
-    chosen = TemplateLimits(**{"fuel": 1 << 62, "deadline": 5.0, **limits})  # type: ignore[arg-type]
+    chosen = TemplateLimits(**{"fuel": 1 << 62, "deadline": 60.0, **limits})  # type: ignore[arg-type]
     template = renderer().compile(source, limits=chosen)
     with pytest.raises(errors.TemplateLimitExceeded) as caught:
         template.render(REQUEST)
@@ -54,7 +55,7 @@ def test_time() -> None:
     renderer().compile("x").render(REQUEST)
     began = time.monotonic()
     assert limited(SPIN, deadline=0.1) == "deadline"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_fuel() -> None:
@@ -175,12 +176,10 @@ def test_the_ticker_sleeps_and_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
     one = ticker.Ticker()
     assert one.asleep
     for _ in range(2):
-        one.begin(0.05)
+        one.begin(60)
         assert not one.asleep
-        deadline = time.monotonic() + 10
-        while not one.asleep and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert one.asleep
+        one._longest = 0.05
+        wait_for(lambda: one.asleep)
 
 
 def test_ticks_are_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,11 +192,13 @@ def test_ticks_are_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, one = Engine(), ticker.Ticker()
     one.watch(engine.increment_epoch)
     monkeypatch.setattr(ticker, "PERIOD", 0.001)
+    monkeypatch.setattr(ticker, "_LINGER", 0.05)
     real = time.sleep
     monkeypatch.setattr(time, "sleep", lambda _: real(0.1))
-    one.begin(1)
-    real(0.35)
-    assert engine.ticks > 150
+    one.begin(0.2)
+    wait_for(lambda: one.asleep)
+    # All that were due until then.
+    assert engine.ticks >= 250
 
 
 def test_bounds_of_stacks() -> None:
@@ -304,6 +305,6 @@ def test_deadlines_in_a_child_process() -> None:
     code = FORK.format(spin=SPIN)
     command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
+        command, capture_output=True, text=True, timeout=300, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr
