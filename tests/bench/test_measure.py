@@ -80,7 +80,7 @@ def test_who_is_alone_is_not_checked() -> None:
 
 
 def test_threads_work_at_the_same_time_and_live_on() -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=60)
     seen: list[int] = []
 
     def call(number: int) -> int:
@@ -120,7 +120,7 @@ def who(number: int) -> tuple[int, int]:
 def met(folder: str) -> bool:
     """Whether all three were at it at once."""
     open(os.path.join(folder, str(os.getpid())), "w").close()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while len(os.listdir(folder)) < 3 and time.monotonic() < end:
         time.sleep(0.001)
     return len(os.listdir(folder)) == 3
@@ -141,7 +141,7 @@ def test_processes_live_on_and_fewer_may_take_part(processes: Processes) -> None
     assert len({*pids, os.getpid()}) == 4
     assert [each[0][1] for each in second.answers] == pids[:2]
     assert len(first.latencies) == 4
-    assert 0 < first.seconds < 20
+    assert 0 < first.seconds < 60
 
 
 @pytest.mark.parametrize("processes", [met], indirect=True)

@@ -157,11 +157,11 @@ class TestNamedCases:
     def test_s4_invalid_bytes_cost_the_same_each(self, byte_level: pywasmtok.Tokenizer) -> None:
         assert steps(byte_level, [], [0x80] * 1600) == ["�"] * 1600 + [""]
         stream = byte_level.decode_stream()
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(20_000):
             stream.step(0x80)
         # Quadratic cost would be minutes.
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
         assert len(stream.state()) < 64
 
     def test_s5_a_genuine_replacement_character(self, byte_level: pywasmtok.Tokenizer) -> None:
