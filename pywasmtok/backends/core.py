@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BackendUnavailable, TokenizerError, Unsupported
@@ -15,6 +16,7 @@ from ..tokenizer.special.policy import (
     AddedName,
     Special,
     control_ids,
+    is_flag,
     policy_of,
     segments_document,
 )
@@ -32,6 +34,9 @@ __all__ = ["CoreBackend"]
 
 # Of a long text, so many times the part that was too short is looked at next.
 _GROWTH = 4
+
+# Characters of texts whose ids are made to be counted.
+_COUNTED_TOGETHER = 1 << 18
 
 # Ids whose tokens are remembered.
 _NAMES_KEPT = 1 << 14
@@ -273,6 +278,15 @@ class CoreBackend(Backend):
                 return found
             size *= _GROWTH
         return self._core.count(text, *wanted, limit)
+
+    def count_batch(
+        self, texts: Sequence[str], add_special_tokens: bool, special: Special
+    ) -> list[int]:
+        together = is_flag(special) and not self._pads_batches
+        if not together or sum(map(len, texts)) > _COUNTED_TOGETHER:
+            return super().count_batch(texts, add_special_tokens, special)
+        _, bounds = self._core.encode_batch_ids(texts, add_special_tokens, special == "none", None)
+        return [end - start for start, end in pairwise(view(bounds).tolist())]
 
     def truncate(
         self,

@@ -188,6 +188,7 @@ class Hybrid(Complete):
     encode_batch_guarded = _or_fallback("encode_batch_guarded")
     encode_segments = _or_fallback("encode_segments")
     count = _or_fallback("count")
+    count_batch = _or_fallback("count_batch")
     truncate = _or_fallback("truncate")
 
     def added_names(self) -> Mapping[str, AddedName]:

@@ -673,16 +673,28 @@ class Tokenizer(ChatMethods):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __copy__(self) -> Tokenizer:
+        """Of the same file, whose digest is known."""
+        make, given = self._reduced() or (_recreate, (self._recipe,))
+        made: Tokenizer = make(*given)
+        return made
+
+    def __deepcopy__(self, memo: object) -> Tokenizer:
+        return self.__copy__()
+
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.closed:
-            raise TokenizerClosed("a closed tokenizer cannot be copied", source=self.source)
-        reduced = self._hybrid.reduced()
+        reduced = self._reduced()
         if reduced is not None:
             return reduced
         # Without folders and with all bytes: equal files have equal pickles, by which `datasets`
         # finds its cache.
         data, name = bytes(self._recipe.data), self._recipe.source.rpartition("/")[2]
         return _recreate, (self._recipe._replace(data=data, source=name),)
+
+    def _reduced(self) -> tuple[Any, ...] | None:
+        if self.closed:
+            raise TokenizerClosed("a closed tokenizer cannot be copied", source=self.source)
+        return self._hybrid.reduced()
 
     def __repr__(self) -> str:
         return self._hybrid.described(self.source, self.closed)

@@ -375,6 +375,9 @@ class Encoding:
     def _encode_strict(self, text: str, special: str | Set[str]) -> Encoded:
         if not isinstance(text, str):
             raise TypeError(f"{type(text).__name__!r} object is not an instance of 'str'")
+        if not isinstance(special, str) and not any(name in text for name in special):
+            # The quick way to the same ids.
+            special = "none"
         try:
             return self._tok.encode(text, None, False, special=special)
         except InvalidText:
