@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 with suppress(ImportError):
     from hypothesis import settings
 
-    # The same examples in each run, on a slow machine, too.
-    settings.register_profile("tests", deadline=None, derandomize=True)
+    # The same examples in each run, on a slow machine, too. A slow run looks for new ones.
+    is_slow = bool(os.environ.get("PYWASMTOK_SLOW"))
+    settings.register_profile("tests", deadline=None, derandomize=not is_slow)
     settings.load_profile("tests")
 
 os.environ["PYWASMTOK_SNAPSHOTS"] = "off"

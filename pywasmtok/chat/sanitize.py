@@ -25,7 +25,7 @@ __all__ = ["control_of", "control_tokens", "encode_marked", "mark"]
 _START: Final = "\U000f0000"
 _END: Final = "\U000f0001"
 # Templates of which the control tokens are remembered.
-_KEPT: Final = 64
+_KEPT: Final = 16
 
 
 def control_of(templates: ChatTemplates, source: str) -> tuple[str, ...]:
@@ -33,8 +33,9 @@ def control_of(templates: ChatTemplates, source: str) -> tuple[str, ...]:
     known = templates.control.get(source)
     if known is None:
         known = control_tokens(templates.encoder, source, templates.settings.control_tokens)
-        if len(templates.control) < _KEPT:
-            templates.control[source] = known
+        if len(templates.control) >= _KEPT:
+            templates.control.clear()
+        templates.control[source] = known
     return known
 
 

@@ -139,6 +139,10 @@ def as_bytes(ids: Ids) -> bytes:
 
 def _words(ids: Any) -> memoryview | None:
     """Ids that lie in memory as they are wanted: those of numpy's uint32, of `array("I")`."""
+    kind = type(ids)
+    # A subclass of numpy's may mean something else: a masked array has values that are none.
+    if kind not in (memoryview, array) and (kind.__module__, kind.__name__) != ("numpy", "ndarray"):
+        return None
     try:
         view = memoryview(ids)
     except TypeError:

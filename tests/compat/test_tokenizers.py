@@ -231,6 +231,15 @@ def test_a_template_may_leave_out_a_text_of_a_pair(pair: str) -> None:
             twins.same("encode", *one, add_special_tokens=added)
 
 
+def test_tokens_where_the_post_processors_fail() -> None:
+    tok = tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1, "[X]": 2}, []))
+    around = processors.TemplateProcessing("[X] $A [X]", "[X] $A $B", [("[X]", 2)])
+    tok.post_processor = processors.Sequence([around, around])
+    twins = Twins.of(tok.to_str().encode())
+    twins.both(lambda tok: tok.encode("ab", add_special_tokens=False).word_ids)
+    twins.both(lambda tok: tok.encode("ab", add_special_tokens=False).tokens)
+
+
 def test_encodings_change_like_those_of_the_library(twins: Twins) -> None:
     def changed(tok: Any) -> Any:
         made = [tok.encode(small.TEXT, "ab c") for _ in range(3)]

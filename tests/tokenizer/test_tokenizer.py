@@ -56,8 +56,12 @@ def test_decode_takes_ids_in_every_form(tok: Tokenizer) -> None:
     assert tok.decode(range(0, 0)) == ""
 
 
+MASKED = np.ma.array([1, 2], mask=[False, True], dtype=np.uint32)
+
+
 @pytest.mark.parametrize(
-    "ids", [5, "12", b"ab", None, [1.5], ["1"], np.array([1.0]), np.array(3), np.array([[1]])]
+    "ids",
+    [5, "12", b"ab", None, [1.5], ["1"], np.array([1.0]), np.array(3), np.array([[1]]), MASKED],
 )
 def test_what_are_no_ids(tok: Tokenizer, ids: object) -> None:
     with pytest.raises(pywasmtok.InvalidArgument):

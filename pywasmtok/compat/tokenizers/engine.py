@@ -85,8 +85,10 @@ class Engine:
         self._core_lock = ForkSafeLock()
         self._post: tuple[CoreTokenizer | None, tuple[int, int] | None, bool] | None = None
         """What the core says of the post-processors: `plain_ends` and `is_chain`."""
-        self._texts: tuple[bool, frozenset[int], list[str]] | None = None
-        """See `vocabulary_tokens`."""
+        self._texts: tuple[bool, frozenset[int]] | None = None
+        """Whether the vocabulary has the model's tokens, and the added ones that it has not."""
+        self._around: list[str] | None = None
+        """The tokens that a post-processor puts around a single text."""
         self._sequences_of_pairs: dict[bool, int] = {}
         _engines.add(self)
 
@@ -218,21 +220,25 @@ class Engine:
                 for number, token in reference.get_added_tokens_decoder().items()
                 if token.lstrip or token.rstrip or (token.normalized and changes)
             )
-            # Post-processors state the texts of their tokens.
-            (alone,) = self.encode([""], PLAIN, fast=False)
-            self._texts = knows, others, alone.tokens
-        knows, others, around = self._texts
+            self._texts = knows, others
+        knows, others = self._texts
         before, behind = ends
         text_ids = ids[before : len(ids) - behind]
         if not knows or not others.isdisjoint(text_ids):
-            return None
-        if before + behind not in (0, len(around)):
             return None
         tokens = list(map(reference.id_to_token, text_ids))
         if None in tokens:
             return None
         found = cast(list[str], tokens)
-        return [*around[:before], *found, *around[before:]] if before + behind else found
+        if not before + behind:
+            return found
+        if self._around is None:
+            # Post-processors state the texts of their tokens.
+            (alone,) = self.encode([""], PLAIN, fast=False)
+            self._around = alone.tokens
+        if len(self._around) != before + behind:
+            return None
+        return [*self._around[:before], *found, *self._around[before:]]
 
     def data(self) -> bytes | LazyFile:
         """The file, or what the reference writes in its place after a change."""

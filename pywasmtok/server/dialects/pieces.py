@@ -31,8 +31,9 @@ def piece_bytes(tok: Tokenizer, token_id: int) -> bytes:
     piece = known.get(token_id)
     if piece is None:
         piece = _asked(tok, token_id)
-        if len(known) < _MOST_KNOWN:
-            known[token_id] = piece
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[token_id] = piece
     return piece
 
 

@@ -38,7 +38,7 @@ pub struct Definition {
     /// The parts that the file itself gives tokens to play: `("bos", 1)`. A reader names only what
     /// its file says; what the model and the steps above say is found there.
     pub roles: Vec<(&'static str, u32)>,
-    /// Tokens that end a text beside those of the roles `eos`, `eot` and `eom`.
+    /// Tokens that end a text, as those with the role `eos` do.
     pub ends: Vec<u32>,
     /// Name and source of each chat template in the file; `default` is the unnamed one.
     pub chat_templates: Vec<(String, String)>,

@@ -95,7 +95,7 @@ const CHANNELS: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constr
 #[derive(Debug, Default)]
 pub struct Parts {
     found: Vec<(&'static str, u32)>,
-    /// Tokens that end a text beside those of the parts `eos`, `eot` and `eom`.
+    /// Tokens that end a text for llama.cpp, whatever part they play.
     pub ends: Vec<u32>,
 }
 
