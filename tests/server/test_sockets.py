@@ -68,10 +68,14 @@ HANDSHAKE = (
 
 
 def opened(port: int) -> Connection:
-    connection = Connection(port)
-    # Closed where the head came too late.
-    while not connection.send(HANDSHAKE) or (status := connection.answer()[0]) == 0:
+    for _ in range(100):
         connection = Connection(port)
+        connection.send(HANDSHAKE)
+        status = connection.answer()[0]
+        if status:
+            break
+        # It was closed, since the head came too late.
+        connection.socket.close()
     assert status == 101
     return connection
 

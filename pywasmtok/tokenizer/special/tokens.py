@@ -60,7 +60,7 @@ class SpecialTokens:
         ends: Sequence[int] = (),
     ) -> SpecialTokens:
         """Sorts the added tokens flagged `special` into the roles that the file gives away.
-        `ends`: ids that end a text without such a role."""
+        `ends`: more ids that end a text; some have a role, too."""
         ids = dict(special)
         for token, token_id in roles.values():
             if token_id is not None:
